@@ -148,7 +148,7 @@ static _Noreturn void peer_main(uint16_t port)
 		fi_cq_sread(peer.cq, &entry, 1, NULL, -1);
 }
 
-/* Start one at this port (0: any). *addr is where. */
+/* Start one at this port, of raw_port(), so that its next life can have it, too. *addr is where. */
 static pid_t peer_start(uint16_t port, struct sockaddr_in *addr)
 {
 	char text[8];
@@ -420,7 +420,7 @@ static void half_close(const struct op *op)
 static void stop(const struct op *op, bool connected)
 {
 	struct sockaddr_in addr;
-	pid_t pid = peer_start(0, &addr);
+	pid_t pid = peer_start(raw_port(), &addr);
 	fi_addr_t to = node_insert(&node, &addr);
 	bool waits = op->answered || !connected;
 
@@ -450,7 +450,7 @@ static void stop_connected(const struct op *op)
 static void stop_past_the_bound(const struct op *op)
 {
 	struct sockaddr_in addr;
-	pid_t pid = peer_start(0, &addr);
+	pid_t pid = peer_start(raw_port(), &addr);
 	fi_addr_t to = node_insert(&node, &addr);
 
 	tcp_params.connect_timeout_ms = tcp_params.reply_timeout_ms = SHORT_MS;
@@ -473,7 +473,7 @@ static void stop_connected_past_the_bound(const struct op *op)
 
 	if (rxm && op->two_messages)
 		return;
-	pid = peer_start(0, &addr);
+	pid = peer_start(raw_port(), &addr);
 	to = node_insert(&node, &addr);
 	expect_served(op, to);
 	kill(pid, SIGSTOP);
@@ -488,7 +488,7 @@ static void stop_connected_past_the_bound(const struct op *op)
 static void die(const struct op *op, bool connected)
 {
 	struct sockaddr_in addr;
-	pid_t pid = peer_start(0, &addr);
+	pid_t pid = peer_start(raw_port(), &addr);
 	fi_addr_t to = node_insert(&node, &addr);
 
 	if (connected)
@@ -570,7 +570,7 @@ static void random_lives(void **state)
 	for (uint64_t i = 1; i <= SEEDS; i++) {
 		uint64_t end_ms = fab_now_ms() + 2 * BOUND_MS;
 		struct sockaddr_in addr;
-		pid_t pid = peer_start(0, &addr);
+		pid_t pid = peer_start(raw_port(), &addr);
 		fi_addr_t to = node_insert(&node, &addr);
 		uint32_t posted = 0, completed;
 

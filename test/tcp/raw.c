@@ -7,12 +7,18 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "raw.h"
+
+#define PORTS		256		/* of a process */
+#define PORTS_FIRST	16384		/* well-known ones are below */
 
 uint64_t test_added_ns, test_random;
 
@@ -51,9 +57,63 @@ static int raw_socket(struct sockaddr_in *addr, uint16_t port)
 	return -1;
 }
 
+/* The ports from which the kernel takes those of bind() to 0 and of connect(). */
+static void kernel_ports(unsigned *low, unsigned *high)
+{
+	FILE *file = fopen("/proc/sys/net/ipv4/ip_local_port_range", "r");
+
+	if (!file || fscanf(file, "%u %u", low, high) != 2)
+		*low = 32768, *high = 60999;
+	if (file)
+		fclose(file);
+}
+
+/* The first of PORTS ports, outside of the kernel's range, that no other process takes by raw_port(): it has a Unix
+ * socket with their name, until it ends. 0: there are none. */
+static unsigned ports_reserve(void)
+{
+	struct sockaddr_un name = { .sun_family = AF_UNIX };
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	unsigned low, high;
+
+	assert_true(fd >= 0);
+	kernel_ports(&low, &high);
+	for (unsigned first = PORTS_FIRST; first + PORTS <= 65536; first += PORTS) {
+		if (first <= high && first + PORTS > low)
+			continue;
+		snprintf(name.sun_path + 1, sizeof(name.sun_path) - 1, "weft-test-ports-%u", first);
+		if (!bind(fd, (struct sockaddr *) &name, sizeof(name)))
+			return first;
+	}
+	close(fd);
+	return 0;
+}
+
+uint16_t raw_port(void)
+{
+	static unsigned first, next;
+	static pid_t owner;
+
+	if (owner != (pid_t) syscall(SYS_getpid)) {
+		owner = (pid_t) syscall(SYS_getpid);
+		first = ports_reserve();
+	}
+	for (unsigned tries = 0; first && tries < PORTS; tries++) {
+		struct sockaddr_in addr;
+		uint16_t port = first + next++ % PORTS;
+		int fd = raw_socket(&addr, port);
+
+		if (fd >= 0) {
+			close(fd);
+			return port;
+		}
+	}
+	return 0;
+}
+
 int raw_listen(struct sockaddr_in *addr, int backlog)
 {
-	int fd = raw_listen_at(addr, 0, backlog);
+	int fd = raw_listen_at(addr, raw_port(), backlog);
 
 	assert_true(fd >= 0);
 	return fd;

@@ -24,7 +24,11 @@ struct cm_bytes {
 	uint8_t data[TCP_CM_DATA_MAX];
 };
 
-/* Listen on 127.0.0.1, any port, with this backlog; *addr is where. */
+/* A port on 127.0.0.1 that is free, and stays so: it is outside of the range from which others are given one by chance,
+ * and no other process gets it from here. So a test may close its listener, and listen there again, or rely on nobody's
+ * doing so. 0, any port, where there is none. */
+uint16_t raw_port(void);
+/* Listen on 127.0.0.1, at raw_port(), with this backlog; *addr is where. */
 int raw_listen(struct sockaddr_in *addr, int backlog);
 /* At this port; -1 if somebody has it. */
 int raw_listen_at(struct sockaddr_in *addr, uint16_t port, int backlog);
