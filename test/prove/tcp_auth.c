@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a peer says about authorization keys, in each stage of an exchange: messages of every type and length. Of those with
- * the length of their type, no byte behind the end was ever written. And nobody is let in before the proof.
+ * What a peer says about authorization keys, in each stage of an exchange: messages of every type and length. Of those
+ * with the length of their type, no byte behind the end was ever written. And nobody is let in before the proof.
  *
  * eva: -eva-slevel 60 -eva-alloc-builtin fresh -eva-split-return full
  */
