@@ -305,6 +305,8 @@ FAB_EXPORT void fi_log(const struct fi_provider *prov, enum fi_log_level level, 
 	struct fab_strbuf sb;
 	va_list args;
 
+	if (!logger && drops_repeats(get_settings()) && fab_log_spent(func, line))
+		return;
 	if (!logger) {
 		fab_strbuf_init(&sb, head, sizeof(head));
 		put_head(&sb, prov, level, subsys, func, line);

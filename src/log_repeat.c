@@ -88,9 +88,30 @@ static enum fab_repeat repeat_of(uint64_t hash, bool known, unsigned long *left_
 	return place_leaves_out(place) ? FAB_REPEAT_COUNT : FAB_REPEAT_OLD;
 }
 
+static uint64_t hash_place(const char *func, int line)
+{
+	return hash_text(0xcbf29ce484222325 + (uint64_t) line, func);
+}
+
+bool fab_log_spent(const char *func, int line)
+{
+	uint64_t hash = hash_place(func, line);
+	struct place *place = &places[(hash >> 1) % PLACES];
+	bool spent;
+
+	if (pthread_mutex_trylock(&lock))
+		return false;
+	spent = place->hash == hash && place->left_out < place->tell_at &&
+		(place->cnt >= FAB_PLACE_LINES || place->left_out >= FAB_PLACE_LEAVE) &&
+		fab_now_ms() - place->since_ms < FAB_PLACE_MS;
+	place->left_out += spent;
+	pthread_mutex_unlock(&lock);
+	return spent;
+}
+
 enum fab_repeat fab_log_repeat(const char *func, int line, const char *text, unsigned long *left_out)
 {
-	uint64_t place = hash_text(0xcbf29ce484222325 + (uint64_t) line, func);
+	uint64_t place = hash_place(func, line);
 	uint64_t hash = hash_text(place, text);
 	enum fab_repeat ret;
 	bool known;

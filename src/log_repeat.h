@@ -7,11 +7,15 @@
 #ifndef FAB_LOG_REPEAT_H
 #define FAB_LOG_REPEAT_H
 
+#include <stdbool.h>
+
 /* Different lines of one place that are written within FAB_PLACE_MS milliseconds. */
 #define FAB_PLACE_LINES	10
 #define FAB_PLACE_MS	600000
 /* Lines of one place that are left out before their number is written; again at ten times as many, and so on. */
 #define FAB_PLACE_TELL	100
+/* Lines of one place that are left out before any other is, too: one line may come without end, and is to cost little. */
+#define FAB_PLACE_LEAVE	1000
 
 enum fab_repeat {
 	FAB_REPEAT_NEW,		/* write the line */
@@ -27,5 +31,9 @@ enum fab_repeat {
  * this line.
  */
 enum fab_repeat fab_log_repeat(const char *func, int line, const char *text, unsigned long *left_out);
+
+/* The same before there is a text, which takes most of the time: true if any line of this place will be left out now.
+ * It is counted then, and need not be made. */
+bool fab_log_spent(const char *func, int line);
 
 #endif

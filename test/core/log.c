@@ -357,6 +357,37 @@ static void warnings_that_are_left_out_are_counted(void **state)
 	free(text);
 }
 
+/* A line of a place that has used up its lines is not even formatted: a peer may cause thousands of them. */
+static void speak_in_vain(void)
+{
+	int made = 0;
+
+	for (int i = 0; i < 50; i++) {
+		int len = 0;
+
+		FI_WARN(&tcp, FI_LOG_CORE, "line %d%n of many\n", i, &len);
+		made += len > 0;
+	}
+	child_check(made < 20);
+	made = 0;
+	for (int i = 0; i < 5000; i++) {
+		int len = 0;
+
+		FI_WARN(&tcp, FI_LOG_CORE, "the same%n of one\n", &len);
+		made += len > 0;
+	}
+	child_check(made < 2000);
+}
+
+static void lines_that_are_left_out_are_not_made(void **state)
+{
+	char *text = child_run(NULL, speak_in_vain);
+
+	(void) state;
+	assert_in_range(count_lines(text, " of many"), 10, 20);
+	free(text);
+}
+
 /* The application's logger: writes what it is asked and given. */
 static int app_enabled(const struct fi_provider *prov, enum fi_log_level level, enum fi_log_subsys subsys,
 		       uint64_t flags)
@@ -495,6 +526,7 @@ int main(void)
 		cmocka_unit_test(rate_is_limited),
 		cmocka_unit_test(warnings_are_not_repeated),
 		cmocka_unit_test(warnings_that_are_left_out_are_counted),
+		cmocka_unit_test(lines_that_are_left_out_are_not_made),
 		cmocka_unit_test(an_application_can_bring_its_logger),
 		cmocka_unit_test(bad_loggers_are_refused),
 		cmocka_unit_test(lines_of_threads_do_not_mix),

@@ -481,6 +481,28 @@ static void those_that_have_sent_nothing_go_first(void **state)
 	}
 }
 
+/* Who asks many times without waiting for the answer gets one that parks, and the rest are refused together. */
+static void asking_again_parks_nothing(void **state)
+{
+	enum { ASKED = 100 };
+	struct node *node = *state;
+	struct peer peer = stranger_open();
+	int fd = connected_ours(node, &peer), yes = 0, answers = 0;
+	struct tcp_hdr park[ASKED], said;
+
+	for (int i = 0; i < ASKED; i++)
+		park[i] = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK,
+					     .hdr_size = sizeof(*park), .size = sizeof(*park) };
+	raw_send(fd, park, sizeof(park));
+	while (answers < ASKED) {
+		raw_recv(fd, &said, sizeof(said), drive, node);
+		yes += said.op == TCP_WIRE_PARK_YES;
+		answers += said.op == TCP_WIRE_PARK_YES || said.op == TCP_WIRE_PARK_NO;
+	}
+	assert_int_equal(yes, 1);
+	peer_close(&peer, fd);
+}
+
 /* A stranger of ours is asked to park, and nothing of it stays behind. */
 static void parked_ones_are_forgotten(void **state)
 {
@@ -550,6 +572,7 @@ int main(void)
 		TEST(those_that_are_busy_stay),
 		cmocka_unit_test_setup_teardown(descriptors_are_left, setup, teardown_files),
 		cmocka_unit_test_setup_teardown(those_that_have_sent_nothing_go_first, setup, teardown_files),
+		TEST(asking_again_parks_nothing),
 		TEST(parked_ones_are_forgotten),
 		TEST(those_that_do_not_answer_are_left),
 	};

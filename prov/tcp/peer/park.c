@@ -60,8 +60,25 @@ void tcp_park_ask(struct tcp_conn *conn)
 	park_send(conn, TCP_WIRE_PARK);
 }
 
+/* The answer leaves with others when the read ends. */
+static void park_refuse(struct tcp_conn *conn)
+{
+	struct tcp_tx *tx = tcp_tx_control(conn, TCP_WIRE_PARK_NO, NULL, 0);
+
+	if (tx)
+		tcp_tx_queue(conn, tx);
+}
+
 void tcp_park_asked(struct tcp_conn *conn)
 {
+	const uint32_t pass = conn->ep->base.engine->pass_cnt;
+
+	/* who asks again before it can have our answer gets no system call for each frame of 16 bytes */
+	if (conn->park.answer_pass && conn->park.answer_pass == pass) {
+		park_refuse(conn);
+		return;
+	}
+	conn->park.answer_pass = pass;
 	if (!conn->owner->parked || conn->park.asked || !tcp_conn_idle(conn) || park_goes_straight(conn)) {
 		park_send(conn, TCP_WIRE_PARK_NO);
 		return;

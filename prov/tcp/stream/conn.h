@@ -208,6 +208,7 @@ struct tcp_conn_direct {
 /* peer/park.c */
 struct tcp_conn_park {
 	bool asked;			/* PARK was sent, and not answered yet */
+	uint32_t answer_pass;		/* engine->pass_cnt when a PARK was answered last; 0: never */
 	bool stays;			/* never parked: one of the ends could not connect again */
 	bool parked;			/* IDLE after parking: credit and unexp are still valid */
 	uint32_t cnt;			/* tx.cnt after PARK */
