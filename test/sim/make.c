@@ -114,10 +114,13 @@ void play_make(struct program *program, uint64_t seed)
 	program->nodes = 2 + seeds_draw(&state, 3);
 	program->cnt = 20 + seeds_draw(&state, most);
 	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
+	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		struct action *action = &program->actions[i];
 
 		action_make(action, &state, program->nodes, faults);
+		if (program->msg && action->kind == ACT_JUMP)
+			action->kind = ACT_PASS;
 		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */
 		if (program->group && (action->kind == ACT_JUMP || !seeds_draw(&state, 8)))
 			action->kind = ACT_COLL;
@@ -126,9 +129,9 @@ void play_make(struct program *program, uint64_t seed)
 
 void play_print(const struct program *program, FILE *out)
 {
-	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed, program->nodes,
-		program->faults, program->ordered, program->data, program->group, program->keys, program->lack,
-		program->lack_memory);
+	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed,
+		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group, program->keys,
+		program->lack, program->lack_memory);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -169,17 +172,18 @@ static bool read_action(struct action *action, const char *line)
 
 bool play_read(struct program *program, FILE *in)
 {
-	unsigned faults, ordered, data, group, keys;
+	unsigned faults, ordered, data, msg, group, keys;
 	char line[LINE_LEN];
 
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) ||
-	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed, &program->nodes,
-		   &faults, &ordered, &data, &group, &keys, &program->lack, &program->lack_memory) != 9)
+	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed,
+		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack, &program->lack_memory) != 10)
 		return false;
 	program->faults = faults;
 	program->ordered = ordered;
 	program->data = data;
+	program->msg = msg;
 	program->group = group;
 	program->keys = (uint8_t) keys;
 	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))

@@ -20,6 +20,7 @@
 #include "seeds/seeds.h"
 #include "sim/group.h"
 #include "sim/judge.h"
+#include "sim/link.h"
 #include "sim/net.h"
 #include "tcp/params/params.h"
 
@@ -28,6 +29,7 @@
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
 #define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
+#define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
 #define SLOTS_LEN	sizeof(((struct memory *) 0)->slots)
 #define REGION_LEN	(SLOTS_LEN + offsetof(struct memory, cells.guard) - offsetof(struct memory, cells))
 #define ORDERS		(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
@@ -46,7 +48,8 @@ struct node {
 };
 
 static const struct program *program;
-static uint32_t takers[NET_NODES][2];	/* a receive that takes every message, + 1; a tagged one */
+/* By node and peer: a receive that takes every message, + 1; a tagged one. An RDM endpoint has one for all peers. */
+static uint32_t takers[NET_NODES][NET_NODES][2];
 static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another */
 static bool healed;			/* the faults are over */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
@@ -98,10 +101,11 @@ static void node_info(struct node *node, unsigned n)
 	int ret;
 
 	snprintf(service, sizeof(service), "%u", PORT + n);
-	hints->ep_attr->type = FI_EP_RDM;
+	hints->ep_attr->type = program->msg ? FI_EP_MSG : FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_MULTI_RECV | FI_FENCE |
-		      (program->data ? FI_SOURCE : 0) | (program->group ? FI_COLLECTIVE : 0);
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_FENCE |
+		      (program->msg ? 0 : FI_DIRECTED_RECV | (program->data ? FI_SOURCE : 0)) |
+		      (program->group ? FI_COLLECTIVE : 0);
 	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->ordered ? ORDERS : 0;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->fabric_attr->prov_name = strdup("tcp");
@@ -112,19 +116,12 @@ static void node_info(struct node *node, unsigned n)
 	must(ret, "fi_getinfo");
 }
 
-static void node_start(unsigned n)
+/* The RDM endpoint of a node, which knows all nodes. */
+static void node_open_ep(struct node *node, unsigned n)
 {
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-	struct node *node = &nodes[n];
 
-	net_node(n);
-	node_info(node, n);
-	memory[n] = calloc(1, sizeof(*memory[n]));
-	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
-	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
 	MUST(fi_av_open(node->domain, &av_attr, &node->av, NULL));
-	MUST(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL));
 	MUST(fi_endpoint(node->domain, node->info, &node->ep, NULL));
 	MUST(fi_ep_bind(node->ep, &node->av->fid, 0));
 	MUST(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
@@ -137,6 +134,23 @@ static void node_start(unsigned n)
 		if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) != 1)
 			judge_wrong("fi_av_insert");
 	}
+}
+
+static void node_start(unsigned n)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct node *node = &nodes[n];
+
+	net_node(n);
+	node_info(node, n);
+	memory[n] = calloc(1, sizeof(*memory[n]));
+	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
+	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
+	MUST(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL));
+	if (program->msg)
+		link_open(n, &(struct link_node) { node->info, node->fabric, node->domain, node->cq });
+	else
+		node_open_ep(node, n);
 	MUST(fi_mr_regv(node->domain, (struct iovec[]) {
 				{ memory[n]->slots, SLOTS_LEN }, { &memory[n]->cells, REGION_LEN - SLOTS_LEN } }, 2,
 			FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &node->mr, NULL));
@@ -163,12 +177,16 @@ static void node_close(unsigned n)
 	node->down = true;
 	if (program->group)
 		group_close(n);
-	MUST(fi_close(&node->ep->fid));
+	if (program->msg)
+		link_close(n);
+	else
+		MUST(fi_close(&node->ep->fid));
 	if (program->group)
 		group_close_queue(n);
 	MUST(fi_close(&node->mr->fid));
 	MUST(fi_close(&node->cq->fid));
-	MUST(fi_close(&node->av->fid));
+	if (!program->msg)
+		MUST(fi_close(&node->av->fid));
 	MUST(fi_close(&node->domain->fid));
 	MUST(fi_close(&node->fabric->fid));
 	fi_freeinfo(node->info);
@@ -187,13 +205,18 @@ static fi_addr_t node_of(const struct node *node, fi_addr_t addr)
 	return NET_NODES;
 }
 
+/* The endpoint for an operation. */
+static struct fid_ep *ep_of(const struct op *op)
+{
+	return program->msg ? link_ep(op->node, op->peer) : nodes[op->node].ep;
+}
+
 /* The second step of a claim: receive the message. */
 static void claim(struct op *op)
 {
-	const struct node *node = &nodes[op->node];
 	struct iovec iov = { op->buf, op->len };
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = op };
-	ssize_t ret = fi_trecvmsg(node->ep, &msg, FI_CLAIM);
+	ssize_t ret = fi_trecvmsg(ep_of(op), &msg, FI_CLAIM);
 
 	op->claimed = true;
 	if (!ret)
@@ -243,6 +266,12 @@ static void overrun(unsigned n)
 	start(n);
 }
 
+/* The completion of a receive names its source. */
+static bool knows_source(uint64_t flags)
+{
+	return program->data && !program->msg && (flags & FI_RECV);
+}
+
 static void read_error(unsigned n)
 {
 	struct fi_cq_err_entry entry = { 0 };
@@ -273,8 +302,10 @@ static bool act_pass(unsigned n)
 	ssize_t ret;
 
 	net_node(n);
-	if (program->group && group_pass(n))
+	if (program->group && (!group_joined(n) || !net_random(EVENTS_RARE)) && group_pass(n))
 		return true;
+	if (program->msg && !net_random(EVENTS_RARE))
+		link_pass(n);
 	claim_some(n);
 	ret = program->data ? fi_cq_readfrom(node->cq, entries, 4, srcs) : fi_cq_read(node->cq, entries, 4);
 	if (ret == -FI_EAVAIL) {
@@ -290,7 +321,7 @@ static bool act_pass(unsigned n)
 		ended(op, &(struct ending) {
 			.buf = op->kind == ACT_MRECV ? entry->buf : op->buf, .flags = entry->flags, .len = entry->len,
 			.tag = entry->tag, .data = entry->data,
-			.src = program->data && (entry->flags & FI_RECV) ? node_of(node, srcs[i]) : FI_ADDR_NOTAVAIL,
+			.src = knows_source(entry->flags) ? node_of(node, srcs[i]) : FI_ADDR_NOTAVAIL,
 		});
 	}
 	if (ret < 0 && ret != -FI_EAGAIN)
@@ -373,10 +404,10 @@ static ssize_t inject(const struct node *node, const struct op *op)
 	fi_addr_t to = node->addr[op->peer];
 
 	if (op->kind == ACT_TSEND)
-		return program->data ? fi_tinjectdata(node->ep, op->buf, op->len, op_cnt, to, op->tag) :
-				       fi_tinject(node->ep, op->buf, op->len, to, op->tag);
-	return program->data ? fi_injectdata(node->ep, op->buf, op->len, op_cnt, to) :
-			       fi_inject(node->ep, op->buf, op->len, to);
+		return program->data ? fi_tinjectdata(ep_of(op), op->buf, op->len, op_cnt, to, op->tag) :
+				       fi_tinject(ep_of(op), op->buf, op->len, to, op->tag);
+	return program->data ? fi_injectdata(ep_of(op), op->buf, op->len, op_cnt, to) :
+			       fi_inject(ep_of(op), op->buf, op->len, to);
 }
 
 /* The usual calls, where they can say it. */
@@ -385,10 +416,10 @@ static ssize_t send_plainly(const struct node *node, struct op *op)
 	fi_addr_t to = node->addr[op->peer];
 
 	if (op->kind == ACT_TSEND)
-		return program->data ? fi_tsenddata(node->ep, op->buf, op->len, NULL, op_cnt, to, op->tag, op) :
-				       fi_tsend(node->ep, op->buf, op->len, NULL, to, op->tag, op);
-	return program->data ? fi_senddata(node->ep, op->buf, op->len, NULL, op_cnt, to, op) :
-			       fi_send(node->ep, op->buf, op->len, NULL, to, op);
+		return program->data ? fi_tsenddata(ep_of(op), op->buf, op->len, NULL, op_cnt, to, op->tag, op) :
+				       fi_tsend(ep_of(op), op->buf, op->len, NULL, to, op->tag, op);
+	return program->data ? fi_senddata(ep_of(op), op->buf, op->len, NULL, op_cnt, to, op) :
+			       fi_send(ep_of(op), op->buf, op->len, NULL, to, op);
 }
 
 static ssize_t send_msg(const struct node *node, struct op *op)
@@ -403,7 +434,7 @@ static ssize_t send_msg(const struct node *node, struct op *op)
 
 	if (cnt == 1 && op->way == PLAIN)
 		return send_plainly(node, op);
-	return op->kind == ACT_TSEND ? fi_tsendmsg(node->ep, &tmsg, flags) : fi_sendmsg(node->ep, &msg, flags);
+	return op->kind == ACT_TSEND ? fi_tsendmsg(ep_of(op), &tmsg, flags) : fi_sendmsg(ep_of(op), &msg, flags);
 }
 
 static void act_send(const struct action *action)
@@ -420,12 +451,11 @@ static void act_send(const struct action *action)
 
 static fi_addr_t source_of(const struct op *op)
 {
-	return op->peer == op->node ? FI_ADDR_UNSPEC : nodes[op->node].addr[op->peer];
+	return op->peer == op->node || program->msg ? FI_ADDR_UNSPEC : nodes[op->node].addr[op->peer];
 }
 
 static void act_recv(const struct action *action)
 {
-	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action, action->c);
 	fi_addr_t from = source_of(op);
 	struct iovec iov[PIECES];
@@ -433,24 +463,22 @@ static void act_recv(const struct action *action)
 
 	op->ignore = action->d;
 	op_called(op, op->kind == ACT_TRECV ?
-		  fi_trecvv(node->ep, iov, NULL, cnt, from, op->tag, op->ignore, op) :
-		  fi_recvv(node->ep, iov, NULL, cnt, from, op));
+		  fi_trecvv(ep_of(op), iov, NULL, cnt, from, op->tag, op->ignore, op) :
+		  fi_recvv(ep_of(op), iov, NULL, cnt, from, op));
 }
 
 static void act_mrecv(const struct action *action)
 {
-	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action, action->c);
 	struct iovec iov = { op->buf, op->len };
 	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = source_of(op), .context = op };
 
-	op_called(op, fi_recvmsg(node->ep, &msg, FI_MULTI_RECV));
+	op_called(op, fi_recvmsg(ep_of(op), &msg, FI_MULTI_RECV));
 }
 
 static void act_peek(const struct action *action)
 {
 	static const uint64_t flags[PEEKS] = { FI_PEEK, FI_PEEK | FI_CLAIM, FI_PEEK | FI_DISCARD };
-	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action, SLOT_LEN);
 	struct fi_msg_tagged msg = { .addr = source_of(op), .tag = op->tag, .context = op };
 	ssize_t ret;
@@ -458,7 +486,7 @@ static void act_peek(const struct action *action)
 	/* only its CQ data tells which message was dropped */
 	if (op->way == DISCARD && !program->data)
 		op->way = LOOK;
-	ret = fi_trecvmsg(node->ep, &msg, flags[op->way]);
+	ret = fi_trecvmsg(ep_of(op), &msg, flags[op->way]);
 	op_called(op, ret);
 }
 
@@ -471,7 +499,7 @@ static void act_cancel(const struct action *action)
 
 		if ((action->d ? op_is_send(op) : op_is_recv(op)) && op->node == action->a && !op->ended && !op->gone &&
 		    !left--) {
-			int ret = fi_cancel(&nodes[action->a].ep->fid, op);
+			int ret = fi_cancel(&ep_of(op)->fid, op);
 
 			op->cancelled = true;
 			if (ret && ret != -FI_ENOENT)
@@ -495,10 +523,10 @@ static ssize_t access_memory(const struct op *op, bool reads, uint64_t at, uint6
 	bool plain = msg.iov_count == 1 && msg.rma_iov_count == 1 && !flags_of(op);
 
 	if (reads)
-		return plain ? fi_read(node->ep, op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
-			       fi_readmsg(node->ep, &msg, flags_of(op) & FI_FENCE);
-	return plain ? fi_write(node->ep, op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
-		       fi_writemsg(node->ep, &msg, flags_of(op));
+		return plain ? fi_read(ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+			       fi_readmsg(ep_of(op), &msg, flags_of(op) & FI_FENCE);
+	return plain ? fi_write(ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+		       fi_writemsg(ep_of(op), &msg, flags_of(op));
 }
 
 static void act_rma(const struct action *action)
@@ -511,7 +539,7 @@ static void act_rma(const struct action *action)
 	at = (op->node * SLOTS + op->slot) * SLOT_LEN;
 	op_fill(op->buf, op_cnt, op->len);
 	if (op->kind == ACT_WRITE && op->way == INJECT && op->len <= node->info->tx_attr->inject_size)
-		op_injected(op, fi_inject_write(node->ep, op->buf, op->len, node->addr[op->peer], at, KEY));
+		op_injected(op, fi_inject_write(ep_of(op), op->buf, op->len, node->addr[op->peer], at, KEY));
 	else
 		op_called(op, access_memory(op, op->kind == ACT_READ, at, KEY));
 }
@@ -553,14 +581,14 @@ static void act_atomic(const struct action *action)
 	}
 	switch (op->way) {
 	case AMO_ADD:
-		op_called(op, fi_atomic(node->ep, operands, cnt, NULL, to, at, KEY, type, FI_SUM, op));
+		op_called(op, fi_atomic(ep_of(op), operands, cnt, NULL, to, at, KEY, type, FI_SUM, op));
 		return;
 	case AMO_CSWAP:
-		op_called(op, fi_compare_atomic(node->ep, operands, cnt, NULL, compares, NULL, op->buf, NULL, to, at,
+		op_called(op, fi_compare_atomic(ep_of(op), operands, cnt, NULL, compares, NULL, op->buf, NULL, to, at,
 						KEY, type, FI_CSWAP, op));
 		return;
 	default:
-		op_called(op, fi_fetch_atomic(node->ep, operands, cnt, NULL, op->buf, NULL, to, at, KEY, type,
+		op_called(op, fi_fetch_atomic(ep_of(op), operands, cnt, NULL, op->buf, NULL, to, at, KEY, type,
 					      op->way == AMO_FETCH_ADD ? FI_SUM :
 					      op->way == AMO_SWAP ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, op));
 	}
@@ -573,7 +601,7 @@ static void act_count(const struct action *action)
 	struct op *op = op_new(action, sizeof(one));
 
 	op->way = PLAIN;
-	op_called(op, fi_fetch_atomic(node->ep, &one, 1, NULL, op->buf, NULL, node->addr[op->peer],
+	op_called(op, fi_fetch_atomic(ep_of(op), &one, 1, NULL, op->buf, NULL, node->addr[op->peer],
 				      SLOTS_LEN + NET_NODES * CELLS_LEN, KEY, FI_UINT64, FI_SUM, op));
 }
 
@@ -645,6 +673,13 @@ static void act_fault(const struct action *action)
 
 static void act(const struct action *action)
 {
+	struct action other = *action;
+
+	/* no MSG endpoint leads to its own node */
+	if (program->msg && action->a == action->b) {
+		other.b = (uint8_t) ((action->a + 1) % program->nodes);
+		action = &other;
+	}
 	if (action->kind >= ACT_CUT) {
 		act_fault(action);
 		return;
@@ -702,21 +737,27 @@ static void act(const struct action *action)
 
 /* ---- the end ---- */
 
+static void post_taker(unsigned n, unsigned peer, bool tagged)
+{
+	uint32_t *taker = &takers[n][peer][tagged];
+
+	if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
+		return;
+	net_node(n);
+	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n, .b = (uint8_t) peer,
+				    .c = SLOT_LEN, .d = 0xff });
+	*taker = op_cnt;
+}
+
 /* Each node has a receive of each kind that takes everything. */
 static void post_takers(void)
 {
 	for (unsigned n = 0; n < program->nodes; n++) {
-		static const uint8_t kinds[] = { ACT_RECV, ACT_TRECV };
-
-		for (unsigned i = 0; i < 2; i++) {
-			uint32_t *taker = &takers[n][i];
-
-			if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
+		for (unsigned peer = 0; peer < program->nodes; peer++) {
+			if ((n != peer) != program->msg)
 				continue;
-			net_node(n);
-			act_recv(&(struct action) { .kind = kinds[i], .a = (uint8_t) n, .b = (uint8_t) n, .c = SLOT_LEN,
-						    .d = 0xff });
-			*taker = op_cnt;
+			post_taker(n, peer, false);
+			post_taker(n, peer, true);
 		}
 	}
 }
@@ -828,7 +869,7 @@ static void cancel_all(void)
 		if (op_is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
 			net_node(ops[i].node);
 			ops[i].cancelled = true;
-			fi_cancel(&nodes[ops[i].node].ep->fid, &ops[i]);
+			fi_cancel(&ep_of(&ops[i])->fid, &ops[i]);
 		}
 	}
 	while (idle_ns < QUIET_NS)
@@ -881,6 +922,8 @@ static void begin(void)
 	memset(nodes, 0, sizeof(nodes));
 	for (unsigned n = 0; n < program->nodes; n++)
 		node_open(n);
+	if (program->msg)
+		link_connect_all(program->nodes);
 	for (unsigned n = 0; program->group && n < program->nodes; n++) {
 		net_node(n);
 		group_join(n, nodes[n].av, nodes[n].addr);

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See link.h.
+ */
+#include "sim/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "sim/net.h"
+
+#define CONNECT_NS	100000000000ULL		/* all are connected within this time */
+#define STEP_NS		1000000ULL		/* passes are no further apart */
+
+struct event {
+	struct fi_eq_cm_entry entry;
+	uint8_t data[16];
+};
+
+static struct {
+	struct link_node node;
+	struct fid_eq *eq;
+	struct fid_pep *pep;
+	struct fid_ep *to[NET_NODES];
+} ends[NET_NODES];
+
+static void must(ssize_t ret, const char *call)
+{
+	if (ret)
+		judge_wrong("%s: %s", call, fi_strerror((int) -ret));
+}
+
+void link_open(unsigned n, const struct link_node *node)
+{
+	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
+
+	memset(&ends[n], 0, sizeof(ends[n]));
+	ends[n].node = *node;
+	must(fi_eq_open(node->fabric, &attr, &ends[n].eq, NULL), "fi_eq_open");
+	must(fi_passive_ep(node->fabric, node->info, &ends[n].pep, NULL), "fi_passive_ep");
+	must(fi_pep_bind(ends[n].pep, &ends[n].eq->fid, 0), "fi_pep_bind");
+	must(fi_listen(ends[n].pep), "fi_listen");
+}
+
+static struct fid_ep *ep_open(unsigned n, struct fi_info *info)
+{
+	struct fid_ep *ep;
+
+	must(fi_endpoint(ends[n].node.domain, info, &ep, NULL), "fi_endpoint");
+	must(fi_ep_bind(ep, &ends[n].eq->fid, 0), "fi_ep_bind");
+	must(fi_ep_bind(ep, &ends[n].node.cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind");
+	must(fi_enable(ep), "fi_enable");
+	return ep;
+}
+
+static void ask(unsigned a, unsigned b)
+{
+	struct fi_info *info = fi_dupinfo(ends[a].node.info);
+	const struct fi_info *other = ends[b].node.info;
+	uint8_t who = (uint8_t) a;
+
+	free(info->src_addr);
+	info->src_addr = NULL;
+	info->src_addrlen = 0;
+	info->dest_addr = malloc(other->src_addrlen);
+	info->dest_addrlen = other->src_addrlen;
+	memcpy(info->dest_addr, other->src_addr, other->src_addrlen);
+	net_node(a);
+	ends[a].to[b] = ep_open(a, info);
+	must(fi_connect(ends[a].to[b], info->dest_addr, &who, 1), "fi_connect");
+	fi_freeinfo(info);
+}
+
+static void accept_from(unsigned n, const struct event *event)
+{
+	uint8_t who = event->data[0];
+
+	if (who >= n || ends[n].to[who])
+		judge_wrong("node %u gets the request of a node %u", n, who);
+	ends[n].to[who] = ep_open(n, event->entry.info);
+	fi_freeinfo(event->entry.info);
+	must(fi_accept(ends[n].to[who], NULL, 0), "fi_accept");
+}
+
+/* The number of connections that this event says are up. */
+static unsigned connect_pass(unsigned n)
+{
+	struct event event;
+	uint32_t kind;
+	ssize_t ret;
+
+	net_node(n);
+	ret = fi_eq_read(ends[n].eq, &kind, &event, sizeof(event), 0);
+	if (ret == -FI_EAGAIN)
+		return 0;
+	if (ret == sizeof(event.entry) && kind == FI_CONNECTED)
+		return 1;
+	if (ret != sizeof(event.entry) + 1 || kind != FI_CONNREQ)
+		judge_wrong("fi_eq_read of node %u returns %zd while the nodes connect", n, ret);
+	accept_from(n, &event);
+	return 0;
+}
+
+void link_connect_all(unsigned cnt)
+{
+	uint64_t end_ns = net_now_ns() + CONNECT_NS, step_ns = 1000;
+	unsigned up = 0;
+
+	for (unsigned b = 0; b < cnt; b++) {
+		for (unsigned a = 0; a < b; a++)
+			ask(a, b);
+	}
+	while (up < cnt * (cnt - 1)) {
+		uint64_t moved = net_moved();
+
+		for (unsigned n = 0; n < cnt; n++)
+			up += connect_pass(n);
+		step_ns = moved == net_moved() ? fab_min(2 * step_ns, STEP_NS) : 1000;
+		net_pass_ns(step_ns);
+		if (net_now_ns() > end_ns)
+			judge_wrong("%u of %u ends of connections are up", up, cnt * (cnt - 1));
+	}
+}
+
+struct fid_ep *link_ep(unsigned a, unsigned b)
+{
+	return ends[a].to[b];
+}
+
+void link_pass(unsigned n)
+{
+	struct event event;
+	uint32_t kind;
+	ssize_t ret = fi_eq_read(ends[n].eq, &kind, &event, sizeof(event), 0);
+
+	if (ret != -FI_EAGAIN)
+		judge_wrong("fi_eq_read of node %u returns %zd after the nodes have connected", n, ret);
+}
+
+void link_close(unsigned n)
+{
+	for (unsigned i = 0; i < NET_NODES; i++) {
+		if (ends[n].to[i])
+			must(fi_close(&ends[n].to[i]->fid), "fi_close of an endpoint");
+	}
+	must(fi_close(&ends[n].pep->fid), "fi_close of a passive endpoint");
+	must(fi_close(&ends[n].eq->fid), "fi_close of an event queue");
+}
