@@ -14,7 +14,7 @@
 #define FAB_PLACE_MS	600000
 /* Lines of one place that are left out before their number is written; again at ten times as many, and so on. */
 #define FAB_PLACE_TELL	100
-/* Lines of one place that are left out before any other is, too: one line may come without end, and is to cost little. */
+/* Lines of one place that are left out before any other is, too: one line may come without end, at little cost. */
 #define FAB_PLACE_LEAVE	1000
 
 enum fab_repeat {

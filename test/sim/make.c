@@ -130,8 +130,8 @@ void play_make(struct program *program, uint64_t seed)
 void play_print(const struct program *program, FILE *out)
 {
 	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed,
-		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group, program->keys,
-		program->lack, program->lack_memory);
+		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group,
+		program->keys, program->lack, program->lack_memory);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -178,7 +178,8 @@ bool play_read(struct program *program, FILE *in)
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) ||
 	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed,
-		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack, &program->lack_memory) != 10)
+		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack,
+		   &program->lack_memory) != 10)
 		return false;
 	program->faults = faults;
 	program->ordered = ordered;
