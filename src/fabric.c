@@ -3,6 +3,10 @@
  * Start and end of the library, fi_version(), fi_fabric() and fi_open(). The library starts with the first call that
  * needs it, on any thread, and ends when it is unloaded, if all fabrics have been closed by then.
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "fabric.h"
 
 #include "base/bits.h"
@@ -17,6 +21,7 @@
 
 #include <rdma/providers/fi_prov.h>
 
+#include <dlfcn.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stddef.h>
@@ -24,7 +29,12 @@
 
 static void fabric_start(void)
 {
+	Dl_info self = { .dli_fname = NULL };
+
 	fi_log_enabled(&fab_core_prov, FI_LOG_WARN, FI_LOG_CORE);	/* defines the parameters of logging */
+	dladdr((void *) fabric_start, &self);
+	FAB_INFO("%s, libfabric API %d.%d.%d, in %s", WEFT_VERSION, FI_MAJOR_VERSION, FI_MINOR_VERSION,
+		 FI_REVISION_VERSION, self.dli_fname ? self.dli_fname : "this program");
 	fab_param_report();
 	fab_explain_init();
 	fab_getinfo_init();

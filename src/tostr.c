@@ -4,6 +4,10 @@
  * text (fi_info -v prints it), so fields keep their names and order, and new fields go to the end of their structure.
  * State: a buffer for each thread, which holds the result of its latest fi_tostr().
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "tostr.h"
 
 #include "base/addr.h"
@@ -438,7 +442,8 @@ static void put_cntr_attr(struct out *out, const void *data)
 static void put_library_version(struct out *out, const void *data)
 {
 	(void) data;
-	fab_strbuf_printf(&out->sb, "%d.%d.%d", FI_MAJOR_VERSION, FI_MINOR_VERSION, FI_REVISION_VERSION);
+	fab_strbuf_printf(&out->sb, "%d.%d.%d (%s)", FI_MAJOR_VERSION, FI_MINOR_VERSION, FI_REVISION_VERSION,
+			  WEFT_VERSION);
 }
 
 #define STRUCTURE(name) \

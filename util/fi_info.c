@@ -3,6 +3,10 @@
  * fi_info: prints the entries that libfabric offers on this machine, all or for given hints, the reasons for missing
  * entries, providers, and parameters. Uses the public interface only.
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "common.h"
 #include "info_json.h"
 #include "json.h"
@@ -359,8 +363,9 @@ static int show_params(struct request *request)
 static int show_version(struct request *request)
 {
 	(void) request;
-	printf("fi_info: %s\n", info_version(UTIL_API_VERSION));
-	printf("libfabric: %s\n", info_version(fi_version()));
+	/* the library's own version and name come from the library that was loaded, which may be another one */
+	printf("fi_info: %s (%s)\n", info_version(UTIL_API_VERSION), WEFT_VERSION);
+	printf("libfabric: %s\n", util_tostr("", FI_TYPE_VERSION));
 	printf("libfabric api: %s\n", info_version(UTIL_API_VERSION));
 	return 0;
 }

@@ -2,6 +2,10 @@
 /*
  * Values, structures and errors as text.
  */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
 #include "base/unit.h"
 
 #include "base/bits.h"
@@ -58,7 +62,7 @@ static void values_have_their_names(void **state)
 		{ FI_TYPE_CQ_WAIT_COND, FI_CQ_COND_THRESHOLD, "FI_CQ_COND_THRESHOLD" },
 		{ FI_TYPE_WAIT_OBJ, FI_WAIT_POLLFD, "FI_WAIT_POLLFD" },
 		{ FI_TYPE_WAIT_OBJ, 99, "Unknown (99)" },
-		{ FI_TYPE_VERSION, 0, "2.6.0" },
+		{ FI_TYPE_VERSION, 0, "2.6.0 (" WEFT_VERSION ")" },
 		{ (enum fi_type) 36, 0, "Unknown type" },
 		{ (enum fi_type) 64, 0, "Unknown type" },
 		{ (enum fi_type) 100000, 0, "Unknown type" },
@@ -350,7 +354,7 @@ static void nothing_is_told_about_nothing(void **state)
 	assert_null(fi_tostr(NULL, FI_TYPE_INFO));
 	assert_null(fi_tostr_r(NULL, 16, "x", FI_TYPE_CAPS));
 	assert_null(fi_tostr_r(buf, 0, "x", FI_TYPE_CAPS));
-	assert_string_equal(fi_tostr(NULL, FI_TYPE_VERSION), "2.6.0");
+	assert_string_equal(fi_tostr(NULL, FI_TYPE_VERSION), "2.6.0 (" WEFT_VERSION ")");
 }
 
 static void *tell_msg(void *arg)
