@@ -15,9 +15,9 @@
 #define CONNECT_NS	100000000000ULL		/* all are connected within this time */
 #define STEP_NS		1000000ULL		/* passes are no further apart */
 
-struct event {
+union event {
 	struct fi_eq_cm_entry entry;
-	uint8_t data[16];
+	uint8_t space[sizeof(struct fi_eq_cm_entry) + 16];	/* with the data of fi_connect() */
 };
 
 static struct {
@@ -74,9 +74,9 @@ static void ask(unsigned a, unsigned b)
 	fi_freeinfo(info);
 }
 
-static void accept_from(unsigned n, const struct event *event)
+static void accept_from(unsigned n, const union event *event)
 {
-	uint8_t who = event->data[0];
+	uint8_t who = event->entry.data[0];
 
 	if (who >= n || ends[n].to[who])
 		judge_wrong("node %u gets the request of a node %u", n, who);
@@ -88,7 +88,7 @@ static void accept_from(unsigned n, const struct event *event)
 /* The number of connections that this event says are up. */
 static unsigned connect_pass(unsigned n)
 {
-	struct event event;
+	union event event;
 	uint32_t kind;
 	ssize_t ret;
 
@@ -132,7 +132,7 @@ struct fid_ep *link_ep(unsigned a, unsigned b)
 
 void link_pass(unsigned n)
 {
-	struct event event;
+	union event event;
 	uint32_t kind;
 	ssize_t ret = fi_eq_read(ends[n].eq, &kind, &event, sizeof(event), 0);
 
