@@ -118,9 +118,9 @@ static void post(struct fid_ep *ep, bool tagged)
 
 static void accept_or_reject(struct end *end)
 {
-	struct {
+	union {
 		struct fi_eq_cm_entry entry;
-		char data[256];
+		uint8_t space[sizeof(struct fi_eq_cm_entry) + 256];	/* with the data of fi_connect() */
 	} event;
 	struct fid_ep *ep;
 	uint32_t what;
