@@ -17,6 +17,7 @@
 #include "param.h"
 #include "registry.h"
 #include "settings.h"
+#include "stats.h"
 #include "tostr.h"
 
 #include <rdma/providers/fi_prov.h>
@@ -37,6 +38,7 @@ static void fabric_start(void)
 		 FI_REVISION_VERSION, self.dli_fname ? self.dli_fname : "this program");
 	fab_param_report();
 	fab_explain_init();
+	fab_stats_init();
 	fab_getinfo_init();
 	/* read by the providers, prov/common/wait */
 	fi_param_define(NULL, "wait_spin", FI_PARAM_INT,
@@ -66,6 +68,7 @@ void fab_count_fabric(int change)
  * the kernel frees it. */
 static void __attribute__((destructor)) stop(void)
 {
+	fab_stats_stop();
 	if (atomic_load(&open_cnt) > 0)
 		return;
 	fab_registry_fini();
@@ -137,6 +140,7 @@ static const struct {
 } objects[] = {
 	{ "explain", fab_explain_open },
 	{ "logging", fab_log_open },
+	{ "stats", fab_stats_open },
 };
 
 FAB_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,

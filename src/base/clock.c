@@ -36,9 +36,9 @@ static uint64_t system_random64(void)
 	return value;
 }
 
-static const struct fab_clock_ops system_clock = {
+const struct fab_clock_ops fab_system_clock = {
 	.now_ns = system_now_ns,
 	.random64 = system_random64,
 };
 
-const struct fab_clock_ops *fab_clock = &system_clock;
+const struct fab_clock_ops *fab_clock = &fab_system_clock;

@@ -13,6 +13,9 @@ struct fab_clock_ops {
 	uint64_t (*random64)(void);	/* others cannot guess it; 0 is as likely as any other value */
 };
 
+/* The kernel's clock and random numbers. */
+extern const struct fab_clock_ops fab_system_clock;
+
 /* The table in use. A test replaces it before it starts a thread that reads it. */
 extern const struct fab_clock_ops *fab_clock;
 
@@ -20,6 +23,24 @@ extern const struct fab_clock_ops *fab_clock;
 static inline uint64_t fab_now_ns(void)
 {
 	return fab_clock->now_ns();
+}
+
+/*
+ * Ticks for the page of a process (weft/stats.h): the time stamp counter where there is one, which costs one
+ * instruction, else nanoseconds. They are those of the virtual clock while a test has one.
+ */
+#ifdef __x86_64__
+#define FAB_TICKS_ARE_TSC	(fab_clock == &fab_system_clock)
+#else
+#define FAB_TICKS_ARE_TSC	0
+#endif
+static inline uint64_t fab_ticks(void)
+{
+#ifdef __x86_64__
+	if (__builtin_expect(FAB_TICKS_ARE_TSC, 1))
+		return __builtin_ia32_rdtsc();
+#endif
+	return fab_now_ns();
 }
 
 /* The same in milliseconds. */

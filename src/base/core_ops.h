@@ -24,6 +24,7 @@
 
 struct fi_info;
 struct fi_provider;
+struct fi_stats_page;
 
 #define FAB_CORE_MAGIC ((void *) (uintptr_t) 0x66616263)
 
@@ -70,6 +71,9 @@ struct fab_core_ops {
 	/* fi_dupinfo() of an info that an application passed. Of its structs no more is read than the application's API
 	 * version has; the copies are those of the core. Any thread. */
 	struct fi_info *(*dupinfo)(uint32_t api_version, const struct fi_info *info);
+	/* The page of this process (weft/stats.h), made by the first call in it, also in a child of fork(2). It stays
+	 * at its address while the core is loaded. NULL: no memory. Any thread. */
+	struct fi_stats_page *(*stats_page)(void);
 };
 
 /* Our core's table, or NULL if another core loaded the provider. internal is provider->context.internal. */
