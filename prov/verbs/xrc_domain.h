@@ -19,12 +19,13 @@ bool vrb_has_xrc(const struct ibv_device_attr *attr);
  *
  * oflag is 0 or the bitwise or of
  *   O_CREAT  a domain is created if there is none; without it that fails
- *   O_EXCL   together with O_CREAT: fails if there is one; looking and creating are one step for all processes
+ *   O_EXCL   fails if there is one; with O_CREAT, looking and creating are one step for all processes
  *
  * fd -1: a new domain without an inode, which no other process can open; O_CREAT is the only valid oflag.
  *
- * Returns the domain, or NULL with errno, logged: EINVAL: invalid oflag; EBADF: fd is not open; EOPNOTSUPP: the device
- * has no XRC; EEXIST: the domain exists (O_EXCL); ENOENT: it does not (no O_CREAT); or an error of the device.
+ * Returns the domain, or NULL with errno, logged: EINVAL: invalid oflag, or O_EXCL alone and the domain exists; EBADF:
+ * fd is not open; EOPNOTSUPP: the device has no XRC; EEXIST: the domain exists (O_CREAT and O_EXCL); ENOENT: it does
+ * not (no O_CREAT); or an error of the device.
  */
 struct ibv_xrcd *vrb_open_xrc_domain(struct ibv_context *context, int fd, int oflag);
 

@@ -26,7 +26,8 @@ soft_mt() {
 
 # soft_exec PROGRAM ARGS...: become this program of test/conform, with the stand-in's libraries.
 soft_exec() {
-	soft=$builddir/test/softverbs/.libs program=$1
+	. "$srcdir/test/softverbs/device.sh"
+	program=$1
 	shift
 	exec env SOFTVERBS_STATUS= SYSFS_PATH="$srcdir/test/softverbs/sys" LD_LIBRARY_PATH="$soft${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" \
 		"$builddir/test/conform/$program" "$@"

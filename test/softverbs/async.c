@@ -48,7 +48,8 @@ void sv_async(struct ibv_context *context, enum ibv_event_type type, void *eleme
 
 static bool is_of_qp(enum ibv_event_type type)
 {
-	return type == IBV_EVENT_QP_LAST_WQE_REACHED || type == IBV_EVENT_QP_FATAL;
+	return type == IBV_EVENT_QP_LAST_WQE_REACHED || type == IBV_EVENT_QP_FATAL || type == IBV_EVENT_COMM_EST ||
+	       type == IBV_EVENT_QP_ACCESS_ERR || type == IBV_EVENT_QP_REQ_ERR;
 }
 
 static bool has_element(enum ibv_event_type type)
@@ -94,6 +95,19 @@ void sv_test_event(enum ibv_event_type type)
 	sv_unlock();
 }
 
+void sv_test_event_of(enum ibv_event_type type, void *element)
+{
+	struct ibv_context *context = is_of_qp(type) ? ((struct ibv_qp *) element)->context :
+				      type == IBV_EVENT_CQ_ERR ? ((struct ibv_cq *) element)->context :
+								 ((struct ibv_srq *) element)->context;
+
+	sv_lock();
+	if (type == IBV_EVENT_QP_FATAL)
+		sv_qp_error(sv_qp(element));
+	sv_async(context, type, element);
+	sv_unlock();
+}
+
 int ibv_get_async_event(struct ibv_context *context, struct ibv_async_event *out)
 {
 	struct sv_context *ctx = sv_context(context);
@@ -130,6 +144,16 @@ void ibv_ack_async_event(struct ibv_async_event *event)
 
 const char *ibv_event_type_str(enum ibv_event_type event)
 {
-	return event == IBV_EVENT_DEVICE_FATAL ? "local catastrophic error" : event == IBV_EVENT_CQ_ERR ? "CQ error" :
-	       event == IBV_EVENT_PORT_ERR ? "port error" : event == IBV_EVENT_PORT_ACTIVE ? "port active" : "event";
+	static const char *const names[] = {
+		[IBV_EVENT_CQ_ERR] = "CQ error", [IBV_EVENT_QP_FATAL] = "local work queue catastrophic error",
+		[IBV_EVENT_QP_REQ_ERR] = "invalid request local work queue error",
+		[IBV_EVENT_QP_ACCESS_ERR] = "local access violation work queue error",
+		[IBV_EVENT_COMM_EST] = "communication established",
+		[IBV_EVENT_DEVICE_FATAL] = "local catastrophic error",
+		[IBV_EVENT_PORT_ACTIVE] = "port active", [IBV_EVENT_PORT_ERR] = "port error",
+		[IBV_EVENT_LID_CHANGE] = "LID change", [IBV_EVENT_SRQ_ERR] = "SRQ catastrophic error",
+		[IBV_EVENT_QP_LAST_WQE_REACHED] = "last WQE reached", [IBV_EVENT_GID_CHANGE] = "GID table change",
+	};
+
+	return (size_t) event < sizeof(names) / sizeof(names[0]) && names[event] ? names[event] : "event";
 }

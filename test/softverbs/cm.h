@@ -58,6 +58,10 @@ struct sv_id {
 	struct fab_list link;		/* in that */
 	struct sv_cm_msg peer;		/* what the other end said: its REQ or REP */
 	struct sv_cm_msg mine;		/* REQ to be sent */
+	/* Reads and atomics of the connection that may be under way from here, and to here. */
+	uint8_t initiator_depth, responder_resources;
+	struct fab_list late;		/* messages that leave later; the first when the timer says */
+	struct sv_timer later;
 	unsigned unacked;		/* events taken and not acknowledged */
 };
 
@@ -102,6 +106,8 @@ struct sv_id *sv_id_alloc(struct rdma_event_channel *channel, void *context, enu
 int sv_cm_wait(struct sv_id *id);
 
 /* ---- cm_conn.c; lock held ---- */
+
+void sv_cm_init(struct sv_id *id);				/* of a new id */
 
 void sv_cm_incoming(struct sv_source *src, uint32_t events);	/* of a listener: somebody connects */
 void sv_cm_stop(struct sv_id *id);				/* let go of sockets and timers */

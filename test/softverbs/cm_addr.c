@@ -67,6 +67,7 @@ struct sv_id *sv_id_alloc(struct rdma_event_channel *channel, void *context, enu
 	id->src.fd = -1;
 	fab_list_init(&id->incoming);
 	sv_timer_init(&id->retry, NULL);
+	sv_cm_init(id);
 	return id;
 }
 

@@ -25,6 +25,8 @@
 #define REJECTED_NO_SERVICE	8
 #define SIDR_REJECTED		2
 #define LISTEN_BACKLOG		128
+#define DEPTH			128	/* reads and atomics, where SOFTVERBS_LIMITS says nothing */
+#define RETRY_MS		200	/* before a message that was lost is sent again */
 
 static int fail(int cause)
 {
@@ -32,11 +34,87 @@ static int fail(int cause)
 	return -1;
 }
 
+/* ---- messages */
+
+/* A message that leaves later: the network is slow, or has lost it, and it is sent again. */
+struct late {
+	struct fab_list link;
+	struct sv_cm_msg msg;
+	uint64_t delay_ns;
+};
+
+static void send_now(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	/* The other end has gone if this fails: its socket will say so. */
+	if (id->src.fd >= 0)
+		(void) !send(id->src.fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+/* Send the first message that waits, or all of them. */
+static void send_late(struct sv_id *id, bool all)
+{
+	struct fab_list *link;
+
+	sv_timer_stop(&id->later);
+	while ((link = fab_list_pop_front(&id->late))) {
+		struct late *late = fab_container(link, struct late, link);
+
+		send_now(id, &late->msg);
+		free(late);
+		if (!all)
+			break;
+	}
+	if (!fab_list_empty(&id->late))
+		sv_timer_start(&id->later, fab_container(id->late.next, struct late, link)->delay_ns);
+}
+
+static void later(struct sv_timer *timer)
+{
+	send_late(fab_container(timer, struct sv_id, later), false);
+}
+
+void sv_cm_init(struct sv_id *id)
+{
+	fab_list_init(&id->late);
+	sv_timer_init(&id->later, later);
+}
+
+/* How long this message takes. */
+static uint64_t delay_ns(void)
+{
+	static unsigned cnt;
+	uint64_t lose = sv_limit("cm_loss", 0), ms = sv_limit("cm_delay", 0);
+
+	if (lose && ++cnt % lose == 0)
+		ms += sv_limit("cm_retry", RETRY_MS);
+	return ms * 1000000;
+}
+
+static void post(struct sv_id *id, const struct sv_cm_msg *msg)
+{
+	uint64_t delay = delay_ns();
+	struct late *late;
+
+	if (!delay && fab_list_empty(&id->late)) {
+		send_now(id, msg);
+		return;
+	}
+	late = calloc(1, sizeof(*late));
+	if (!late)
+		abort();
+	late->msg = *msg;
+	late->delay_ns = delay;
+	if (fab_list_empty(&id->late))
+		sv_timer_start(&id->later, delay);
+	fab_list_add_tail(&id->late, &late->link);
+}
+
 void sv_cm_stop(struct sv_id *id)
 {
 	struct fab_list *link;
 	int i;
 
+	send_late(id, true);
 	while ((link = fab_list_pop_front(&id->incoming))) {
 		struct sv_id *in = fab_container(link, struct sv_id, link);
 
@@ -70,13 +148,6 @@ static struct sv_cm_msg message(struct sv_id *id, enum sv_cm_type type)
 	return msg;
 }
 
-/* The other end has gone if this fails: its socket will say so. */
-static void post(struct sv_id *id, const struct sv_cm_msg *msg)
-{
-	if (id->src.fd >= 0)
-		(void) !send(id->src.fd, msg, sizeof(*msg), MSG_DONTWAIT | MSG_NOSIGNAL);
-}
-
 static void post_type(struct sv_id *id, enum sv_cm_type type)
 {
 	struct sv_cm_msg msg = message(id, type);
@@ -97,11 +168,11 @@ static int take_priv(struct sv_cm_msg *msg, const void *priv, uint8_t len)
 
 static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, int *mask)
 {
+	enum ibv_qp_type type = id->id.qp_type;
 	struct ibv_qp_attr attr = {
 		.qp_state = state, .port_num = id->id.port_num, .dest_qp_num = id->peer.qpn, .path_mtu = IBV_MTU_4096,
-		.max_dest_rd_atomic = id->peer.initiator_depth ? id->peer.initiator_depth : 1,
-		.max_rd_atomic = id->peer.responder_resources ? id->peer.responder_resources : 1,
-		.min_rnr_timer = 1, .timeout = 19, .retry_cnt = 7,
+		.max_dest_rd_atomic = id->responder_resources, .max_rd_atomic = id->initiator_depth,
+		.min_rnr_timer = 1, .timeout = 19, .qkey = RDMA_UDP_QKEY, .retry_cnt = 7,
 		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
 		.ah_attr = { .is_global = 1, .port_num = id->id.port_num,
 			     .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
@@ -110,12 +181,13 @@ static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, in
 	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
 	*mask = IBV_QP_STATE;
 	if (state == IBV_QPS_INIT)
-		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | IBV_QP_ACCESS_FLAGS;
+		*mask |= IBV_QP_PKEY_INDEX | IBV_QP_PORT | (type == IBV_QPT_UD ? IBV_QP_QKEY : IBV_QP_ACCESS_FLAGS);
 	if (state == IBV_QPS_RTR)
-		*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN | IBV_QP_MAX_DEST_RD_ATOMIC |
-			 IBV_QP_MIN_RNR_TIMER;
+		*mask |= IBV_QP_AV | IBV_QP_PATH_MTU | IBV_QP_DEST_QPN | IBV_QP_RQ_PSN |
+			 (type == IBV_QPT_XRC_SEND ? 0 : IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 	if (state == IBV_QPS_RTS)
-		*mask |= IBV_QP_TIMEOUT | IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_SQ_PSN | IBV_QP_MAX_QP_RD_ATOMIC;
+		*mask |= IBV_QP_TIMEOUT | IBV_QP_SQ_PSN |
+			 (type == IBV_QPT_XRC_RECV ? 0 : IBV_QP_RETRY_CNT | IBV_QP_RNR_RETRY | IBV_QP_MAX_QP_RD_ATOMIC);
 	return attr;
 }
 
@@ -144,7 +216,7 @@ static int qp_ready_to_go(struct sv_id *id)
 	if (!id->id.qp || id->id.qp->qp_type == IBV_QPT_UD)
 		return 0;
 	ret = move_qp(id, IBV_QPS_RTR);
-	if (!ret && id->id.qp->qp_type != IBV_QPT_XRC_RECV)
+	if (!ret)
 		ret = move_qp(id, IBV_QPS_RTS);
 	return ret;
 }
@@ -183,11 +255,11 @@ int rdma_create_qp_ex(struct rdma_cm_id *cm_id, struct ibv_qp_init_attr_ex *attr
 	cm_id->qp_type = attr->qp_type;
 	ret = move_qp(id, IBV_QPS_INIT);
 	if (!ret && attr->qp_type == IBV_QPT_UD) {
-		struct ibv_qp_attr up = { .qp_state = IBV_QPS_RTR, .qkey = RDMA_UDP_QKEY };
+		struct ibv_qp_attr up = { .qp_state = IBV_QPS_RTR };
 
-		sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE | IBV_QP_QKEY);
+		sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE);
 		up.qp_state = IBV_QPS_RTS;
-		ret = sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE);
+		ret = sv_qp_modify(sv_qp(qp), &up, IBV_QP_STATE | IBV_QP_SQ_PSN);
 	}
 	sv_unlock();
 	return ret ? fail(ret) : 0;
@@ -294,6 +366,8 @@ static void got_request(struct sv_id *id, const struct sv_cm_msg *msg)
 		return;
 	fab_list_remove(&id->link);
 	id->peer = *msg;
+	id->initiator_depth = msg->responder_resources;
+	id->responder_resources = msg->initiator_depth;
 	id->state = SV_ID_REQUESTED;
 	id->id.route.addr.src_storage = msg->dst;
 	id->id.route.addr.dst_storage = msg->src;
@@ -307,6 +381,8 @@ static void got_reply(struct sv_id *id, const struct sv_cm_msg *msg)
 	if (id->state != SV_ID_CONNECTING)
 		return;
 	id->peer = *msg;
+	id->initiator_depth = msg->responder_resources;
+	id->responder_resources = msg->initiator_depth;
 	if (msg->type == SV_CM_SIDR_REP) {
 		id->state = SV_ID_CLOSED;
 		sv_cm_tell(id, msg->status ? RDMA_CM_EVENT_UNREACHABLE : RDMA_CM_EVENT_ESTABLISHED, msg->status, msg);
@@ -324,6 +400,30 @@ static void got_reply(struct sv_id *id, const struct sv_cm_msg *msg)
 	sv_cm_tell(id, ret ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED, -ret, msg);
 }
 
+/* The last word of the handshake has come, or a message by the connection. */
+static int established(struct sv_id *id)
+{
+	if (id->state != SV_ID_ACCEPTED)
+		return EINVAL;
+	if (id->id.qp)
+		sv_qp(id->id.qp)->unestablished = false;
+	id->state = SV_ID_CONNECTED;
+	sv_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+	return 0;
+}
+
+int rdma_notify(struct rdma_cm_id *cm_id, enum ibv_event_type event)
+{
+	int ret;
+
+	if (sv_fault("rdma_notify"))
+		return -1;
+	sv_lock();
+	ret = event == IBV_EVENT_COMM_EST ? established(sv_id(cm_id)) : EINVAL;
+	sv_unlock();
+	return ret ? fail(ret) : 0;
+}
+
 static void got(struct sv_id *id, const struct sv_cm_msg *msg)
 {
 	switch (msg->type) {
@@ -336,10 +436,7 @@ static void got(struct sv_id *id, const struct sv_cm_msg *msg)
 		got_reply(id, msg);
 		break;
 	case SV_CM_RTU:
-		if (id->state != SV_ID_ACCEPTED)
-			break;
-		id->state = SV_ID_CONNECTED;
-		sv_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, NULL);
+		established(id);
 		break;
 	case SV_CM_REJ:
 		if (id->state != SV_ID_CONNECTING && id->state != SV_ID_ACCEPTED)
@@ -469,6 +566,30 @@ static void connect_again(struct sv_timer *timer)
 	try_connect(fab_container(timer, struct sv_id, retry));
 }
 
+/* ---- read and atomic depths: what is asked may not exceed the device's, unless it is "as much as possible". */
+
+static uint8_t own_initiator_depth(void)
+{
+	return (uint8_t) sv_limit("max_qp_init_rd_atom", sv_limit("max_qp_rd_atom", DEPTH));
+}
+
+static uint8_t own_responder_resources(void)
+{
+	return (uint8_t) sv_limit("max_qp_rd_atom", DEPTH);
+}
+
+static bool depths_ok(const struct rdma_conn_param *param)
+{
+	return (param->initiator_depth == RDMA_MAX_INIT_DEPTH || param->initiator_depth <= own_initiator_depth()) &&
+	       (param->responder_resources == RDMA_MAX_RESP_RES ||
+		param->responder_resources <= own_responder_resources());
+}
+
+static uint8_t least(uint8_t a, uint8_t b)
+{
+	return a < b ? a : b;
+}
+
 int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct sv_id *id = sv_id(cm_id);
@@ -483,8 +604,14 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	if (param) {
 		if (take_priv(&id->mine, param->private_data, param->private_data_len))
 			return fail(EINVAL);
-		id->mine.responder_resources = param->responder_resources;
-		id->mine.initiator_depth = param->initiator_depth;
+		if (stream && !depths_ok(param))
+			return fail(EINVAL);
+		id->responder_resources = param->responder_resources == RDMA_MAX_RESP_RES ? own_responder_resources() :
+											    param->responder_resources;
+		id->initiator_depth = param->initiator_depth == RDMA_MAX_INIT_DEPTH ? own_initiator_depth() :
+										      param->initiator_depth;
+		id->mine.responder_resources = id->responder_resources;
+		id->mine.initiator_depth = id->initiator_depth;
 		id->mine.rnr_retry_count = param->rnr_retry_count;
 	}
 	id->src.fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -502,6 +629,16 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	return sv_cm_wait(id);
 }
 
+/* The request said what the other end can; "as much as possible" is the least of that and the device's own. */
+static void settle_depths(struct sv_id *id, const struct rdma_conn_param *param)
+{
+	id->initiator_depth = !param || param->initiator_depth == RDMA_MAX_INIT_DEPTH ?
+			      least(id->initiator_depth, own_initiator_depth()) : param->initiator_depth;
+	id->responder_resources = !param || param->responder_resources == RDMA_MAX_RESP_RES ?
+				  least(id->responder_resources, own_responder_resources()) :
+				  param->responder_resources;
+}
+
 int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 {
 	struct sv_id *id = sv_id(cm_id);
@@ -510,13 +647,16 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 
 	if (sv_fault("rdma_accept"))
 		return -1;
+	if (param && sv_cm_is_stream(cm_id->ps) && !depths_ok(param))
+		return fail(EINVAL);
 	sv_lock();
+	settle_depths(id, param);
 	msg = message(id, id->peer.type == SV_CM_SIDR_REQ ? SV_CM_SIDR_REP : SV_CM_REP);
 	msg.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
 	msg.qkey = RDMA_UDP_QKEY;
+	msg.responder_resources = id->responder_resources;
+	msg.initiator_depth = id->initiator_depth;
 	if (param) {
-		msg.responder_resources = param->responder_resources;
-		msg.initiator_depth = param->initiator_depth;
 		msg.rnr_retry_count = id->mine.rnr_retry_count = param->rnr_retry_count;
 	}
 	ret = id->state != SV_ID_REQUESTED ? EINVAL :
@@ -526,6 +666,8 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	if (!ret) {
 		/* the answer to a question is all there is: nothing is heard of its end */
 		id->state = msg.type == SV_CM_REP ? SV_ID_ACCEPTED : SV_ID_CLOSED;
+		if (msg.type == SV_CM_REP && cm_id->qp)
+			sv_qp(cm_id->qp)->unestablished = true;
 		if (port_is_down())
 			id->gone = true;
 		else

@@ -52,7 +52,7 @@ static void fill_param(struct sv_cm_event *ev, struct sv_id *id, const struct sv
 	}
 	ev->event.param.conn = (struct rdma_conn_param) {
 		.private_data = len ? ev->priv : NULL, .private_data_len = len, .qp_num = msg->qpn,
-		.responder_resources = msg->responder_resources, .initiator_depth = msg->initiator_depth,
+		.responder_resources = msg->initiator_depth, .initiator_depth = msg->responder_resources,
 		.rnr_retry_count = msg->rnr_retry_count, .srq = id->id.srq != NULL,
 	};
 }

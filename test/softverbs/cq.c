@@ -10,6 +10,9 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#define POLL_ERR	(-2)		/* as libmlx5 has it */
+#define MAX_CQE		4194303
+
 struct sv_event {
 	struct fab_list link;
 	struct sv_cq *cq;
@@ -56,9 +59,30 @@ static void channel_tell(struct sv_cq *cq)
 	(void) !write(channel->channel.fd, &(uint64_t) { 1 }, sizeof(uint64_t));
 }
 
+/* Of a completion in error little is defined. The rest is what was there before. */
+static void spoil(struct ibv_wc *wc)
+{
+	struct ibv_wc old = {
+		.wr_id = wc->wr_id, .status = wc->status, .qp_num = wc->qp_num, .vendor_err = 0x5a,
+		.opcode = IBV_WC_RECV_RDMA_WITH_IMM, .byte_len = 0x5a5a5a5a, .imm_data = 0x5a5a5a5a, .src_qp = 0x5a5a5a,
+		.wc_flags = IBV_WC_GRH | IBV_WC_WITH_IMM, .pkey_index = 0x5a5a, .slid = 0x5a5a, .sl = 5,
+		.dlid_path_bits = 0x5a,
+	};
+
+	*wc = old;
+}
+
 void sv_cq_push(struct ibv_cq *ibv_cq, const struct ibv_wc *wc, bool solicited)
 {
+	struct sv_cqe cqe = { .wc = *wc };
+
+	sv_cq_push_entry(ibv_cq, &cqe, solicited);
+}
+
+void sv_cq_push_entry(struct ibv_cq *ibv_cq, const struct sv_cqe *cqe, bool solicited)
+{
 	struct sv_cq *cq = sv_cq(ibv_cq);
+	struct sv_cqe *to;
 
 	if (cq->overrun)
 		return;
@@ -69,8 +93,11 @@ void sv_cq_push(struct ibv_cq *ibv_cq, const struct ibv_wc *wc, bool solicited)
 		sv_async(cq->cq.context, IBV_EVENT_CQ_ERR, &cq->cq);
 		return;
 	}
-	cq->ring[(cq->head + cq->cnt++) % cq->cq.cqe] = *wc;
-	if (cq->arm == SV_CQ_ARMED || (cq->arm == SV_CQ_ARMED_SOLICITED && (solicited || wc->status))) {
+	to = &cq->ring[(cq->head + cq->cnt++) % cq->cq.cqe];
+	*to = *cqe;
+	if (to->wc.status)
+		spoil(&to->wc);
+	if (cq->arm == SV_CQ_ARMED || (cq->arm == SV_CQ_ARMED_SOLICITED && (solicited || to->wc.status))) {
 		cq->arm = SV_CQ_IDLE;
 		channel_tell(cq);
 	}
@@ -82,12 +109,44 @@ void sv_cq_purge(struct ibv_cq *ibv_cq, uint32_t qpn)
 	uint32_t i, kept = 0;
 
 	for (i = 0; i < cq->cnt; i++) {
-		struct ibv_wc *wc = &cq->ring[(cq->head + i) % cq->cq.cqe];
+		struct sv_cqe *cqe = &cq->ring[(cq->head + i) % cq->cq.cqe];
 
-		if (wc->qp_num != qpn)
-			cq->ring[(cq->head + kept++) % cq->cq.cqe] = *wc;
+		if (cqe->wc.qp_num != qpn)
+			cq->ring[(cq->head + kept++) % cq->cq.cqe] = *cqe;
 	}
 	cq->cnt = kept;
+}
+
+void sv_cq_srq_gone(struct ibv_cq *ibv_cq, const struct sv_srq *srq)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+	bool drop = sv_limit("purge_srq", 0), spoils = sv_limit("stale_srq", 0);
+	uint32_t i, kept = 0;
+
+	for (i = 0; i < cq->cnt; i++) {
+		struct sv_cqe *cqe = &cq->ring[(cq->head + i) % cq->cq.cqe];
+		bool own = cqe->xrc_srq == srq;
+
+		if (own)
+			cqe->xrc_srq = NULL;
+		if (own && drop)
+			continue;
+		cqe->stale |= own && spoils;
+		cq->ring[(cq->head + kept++) % cq->cq.cqe] = *cqe;
+	}
+	cq->cnt = kept;
+}
+
+unsigned sv_test_vector_cnt(int vector)
+{
+	struct fab_list *link;
+	unsigned cnt = 0;
+
+	sv_lock();
+	fab_list_for_each(&all, link)
+		cnt += fab_container(link, struct sv_cq, link)->vector == vector;
+	sv_unlock();
+	return cnt;
 }
 
 /* Report these otherwise than they ended, as SOFTVERBS_STATUS asks for. */
@@ -107,6 +166,7 @@ static void misreport(struct ibv_wc *wc, int cnt)
 int sv_poll_cq(struct ibv_cq *ibv_cq, int cnt, struct ibv_wc *wc)
 {
 	struct sv_cq *cq = sv_cq(ibv_cq);
+	bool stale = false;
 	int i;
 
 	sv_lock();
@@ -114,14 +174,57 @@ int sv_poll_cq(struct ibv_cq *ibv_cq, int cnt, struct ibv_wc *wc)
 		sv_unlock();
 		return -EIO;
 	}
-	for (i = 0; i < cnt && cq->cnt; i++, cq->cnt--) {
-		wc[i] = cq->ring[cq->head];
+	for (i = 0; i < cnt && cq->cnt && !stale; i++, cq->cnt--) {
+		const struct sv_cqe *cqe = &cq->ring[cq->head];
+
+		wc[i] = cqe->wc;
+		if (cqe->sender)
+			cqe->sender->freed = cqe->end;
+		stale = cqe->stale;
 		cq->head = (cq->head + 1) % cq->cq.cqe;
 	}
 	sv_unlock();
+	if (stale)
+		return POLL_ERR;	/* those before are lost with it */
 	if (i)
 		misreport(wc, i);
 	return i;
+}
+
+int sv_resize_cq(struct ibv_cq *ibv_cq, int cqe)
+{
+	struct sv_cq *cq = sv_cq(ibv_cq);
+	struct sv_cqe *ring;
+
+	if (sv_fault("ibv_resize_cq"))
+		return errno;
+	if (sv_limit("no_resize_cq", 0))
+		return ENOSYS;
+	if (cqe < 1 || (uint64_t) cqe > sv_limit("max_cqe", MAX_CQE))
+		return EINVAL;
+	ring = calloc(cqe, sizeof(*ring));
+	if (!ring)
+		return ENOMEM;
+	sv_lock();
+	if ((uint32_t) cqe < cq->cnt) {
+		sv_unlock();
+		free(ring);
+		return EINVAL;
+	}
+	for (uint32_t i = 0; i < cq->cnt; i++)
+		ring[i] = cq->ring[(cq->head + i) % cq->cq.cqe];
+	free(cq->ring);
+	cq->ring = ring;
+	cq->head = 0;
+	cq->cq.cqe = cqe;
+	cq->room = sv_limit("cq_room", (uint64_t) cqe);
+	sv_unlock();
+	return 0;
+}
+
+int ibv_resize_cq(struct ibv_cq *cq, int cqe)
+{
+	return sv_resize_cq(cq, cqe);
 }
 
 /* SOFTVERBS_ARM_LATE: a completion that will come does so after the last look at a queue and before it is armed. */
@@ -159,7 +262,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 
 	if (sv_fault("ibv_create_cq"))
 		return NULL;
-	if (cqe < 1 || (uint64_t) cqe > sv_limit("max_cqe", 4194303) || comp_vector < 0 ||
+	if (cqe < 1 || (uint64_t) cqe > sv_limit("max_cqe", MAX_CQE) || comp_vector < 0 ||
 	    comp_vector >= context->num_comp_vectors) {
 		errno = EINVAL;
 		return NULL;
@@ -176,6 +279,7 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 	cq->cq.channel = channel;
 	cq->cq.cq_context = cq_context;
 	cq->cq.cqe = cqe;
+	cq->vector = comp_vector;
 	cq->room = sv_limit("cq_room", (uint64_t) cqe);
 	sv_lock();
 	if (sv_context(context)->cq_cnt >= sv_limit("max_cq", SV_MANY)) {

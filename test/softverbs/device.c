@@ -232,11 +232,11 @@ static void fill_device_attr(struct ibv_context *context, struct ibv_device_attr
 		.max_cq = sv_limit("max_cq", SV_MANY), .max_cqe = sv_limit("max_cqe", 4194303),
 		.max_mr = sv_limit("max_mr", 1 << 20), .max_pd = 65536,
 		.max_qp_rd_atom = sv_limit("max_qp_rd_atom", 128),
-		.max_qp_init_rd_atom = sv_limit("max_qp_rd_atom", 128),
+		.max_qp_init_rd_atom = sv_limit("max_qp_init_rd_atom", sv_limit("max_qp_rd_atom", 128)),
 		.max_res_rd_atom = 65536,
-		.atomic_cap = IBV_ATOMIC_HCA,
+		.atomic_cap = sv_limit("atomics", 1) ? IBV_ATOMIC_HCA : IBV_ATOMIC_NONE,
 		.max_ah = 65536,
-		.max_srq = 65536, .max_srq_wr = sv_limit("max_srq_wr", 32768),
+		.max_srq = sv_limit("max_srq", 65536), .max_srq_wr = sv_limit("max_srq_wr", 32768),
 		.max_srq_sge = sv_limit("max_srq_sge", SV_SGE_MAX),
 		.max_pkeys = 1, .local_ca_ack_delay = 15,
 		.phys_port_cnt = device->port_cnt,
@@ -287,7 +287,7 @@ static int query_port(struct ibv_context *context, uint8_t port, struct ibv_port
 		.max_mtu = MTU, .active_mtu = sv_limit("active_mtu", MTU),
 		.gid_tbl_len = gid_cnt(sv_context(context)->device, port),
 		.max_msg_sz = sv_limit("max_msg_sz", 1u << 31),
-		.pkey_tbl_len = 1, .active_width = sv_limit("active_width", 2),
+		.pkey_tbl_len = 1, .lid = sv_limit("lid", 0), .active_width = sv_limit("active_width", 2),
 		.active_speed = sv_limit("active_speed", 32), .phys_state = 5,
 		.link_layer = sv_context(context)->device->infiniband ? IBV_LINK_LAYER_INFINIBAND :
 			      IBV_LINK_LAYER_ETHERNET,
@@ -399,7 +399,7 @@ struct ibv_context *ibv_open_device(struct ibv_device *ibv_device)
 	ctx->v.context.ops.post_recv = sv_post_recv;
 	ctx->v.context.cmd_fd = -1;
 	ctx->v.context.async_fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	ctx->v.context.num_comp_vectors = 1;
+	ctx->v.context.num_comp_vectors = (int) sv_limit("comp_vectors", SV_VECTORS);
 	ctx->v.context.abi_compat = __VERBS_ABI_IS_EXTENDED;
 	pthread_mutex_init(&ctx->v.context.mutex, NULL);
 	if (ctx->v.context.async_fd < 0) {

@@ -71,15 +71,27 @@ bool sv_fault(const char *call)
 	return false;
 }
 
-uint64_t sv_limit(const char *name, uint64_t standard)
+/* Look for "name=value" in a list of them. */
+static bool find_limit(const char *list, const char *name, uint64_t *value)
 {
-	const char *limits = getenv("SOFTVERBS_LIMITS"), *at;
 	size_t len = strlen(name);
 
-	for (at = limits; at && (at = strstr(at, name)); at += len)
-		if (at[len] == '=' && (at == limits || at[-1] == ','))
-			return strtoull(at + len + 1, NULL, 0);
-	return standard;
+	for (const char *at = list; at && (at = strstr(at, name)); at += len) {
+		if (at[len] != '=' || (at != list && at[-1] != ','))
+			continue;
+		*value = strtoull(at + len + 1, NULL, 0);
+		return true;
+	}
+	return false;
+}
+
+uint64_t sv_limit(const char *name, uint64_t standard)
+{
+	uint64_t value = standard;
+
+	if (!find_limit(getenv("SOFTVERBS_LIMITS"), name, &value))
+		find_limit(sv_model_facts(), name, &value);
+	return value;
 }
 
 bool sv_flush_due(void)

@@ -9,15 +9,47 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#define PAGE	4096
+
 struct sv_mr {
 	struct ibv_mr mr;
 	uint64_t iova;			/* what the first byte is called */
 	int access;
+	uint64_t pages;			/* kept in memory */
 	size_t mapped;			/* bytes of a dma-buf, from the page that mr.addr is on */
 };
 
 static struct sv_mr **regions;
 static uint32_t region_cnt;
+static uint64_t reg_cnt, pinned_pages;
+
+/* Pages that a region keeps in memory. */
+static uint64_t pages_of(const void *addr, size_t length, int access)
+{
+	uint64_t first = (uintptr_t) addr / PAGE, end = ((uintptr_t) addr + length + PAGE - 1) / PAGE;
+
+	return access & IBV_ACCESS_ON_DEMAND ? 0 : end - first;
+}
+
+uint64_t sv_test_reg_cnt(void)
+{
+	uint64_t cnt;
+
+	sv_lock();
+	cnt = reg_cnt;
+	sv_unlock();
+	return cnt;
+}
+
+uint64_t sv_test_pinned_pages(void)
+{
+	uint64_t cnt;
+
+	sv_lock();
+	cnt = pinned_pages;
+	sv_unlock();
+	return cnt;
+}
 
 static struct sv_mr *mr_find(uint32_t key)
 {
@@ -83,7 +115,9 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 		return NULL;
 	sv_lock();
 	place = free_place();
-	if (place == region_cnt || place > sv_limit("max_mr", 1 << 20)) {
+	mr->pages = pages_of(addr, length, access);
+	if (place == region_cnt || place > sv_limit("max_mr", 1 << 20) ||
+	    (pinned_pages + mr->pages) * PAGE > sv_limit("memlock", UINT64_MAX)) {
 		sv_unlock();
 		free(mr);
 		errno = ENOMEM;
@@ -98,6 +132,8 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 	mr->mr.lkey = mr->mr.rkey = place << 8 | (rand() & 0xff);
 	mr->iova = iova;
 	mr->access = access;
+	reg_cnt++;
+	pinned_pages += mr->pages;
 	fab_container(pd, struct sv_pd, pd)->ref_cnt++;
 	sv_unlock();
 	return &mr->mr;
@@ -153,6 +189,7 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 
 	sv_lock();
 	regions[mr->mr.handle] = NULL;
+	pinned_pages -= mr->pages;
 	fab_container(mr->mr.pd, struct sv_pd, pd)->ref_cnt--;
 	sv_unlock();
 	if (mr->mapped)

@@ -73,6 +73,9 @@ void sv_qp_packet(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload)
 	case SV_ATOMIC:
 		if (pkt->src_qpn != qp->attr.dest_qp_num)
 			break;
+		if (qp->unestablished)
+			sv_async(qp->qp.context, IBV_EVENT_COMM_EST, &qp->qp);
+		qp->unestablished = false;
 		if (qp->qp.qp_type == IBV_QPT_RC)
 			sv_resp_request(qp, pkt, payload);
 		else if (qp->qp.qp_type == IBV_QPT_XRC_RECV)
@@ -238,7 +241,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 
 	if (sv_fault("ibv_create_qp"))
 		return NULL;
-	if (!type_ok(attr) || !caps_ok(&attr->cap)) {
+	if (!type_ok(attr) || !caps_ok(&attr->cap) || sv_model_fit(attr->qp_type, &attr->cap)) {
 		errno = EINVAL;
 		return NULL;
 	}
@@ -378,7 +381,9 @@ static void qp_reset(struct sv_qp *qp)
 	sv_timer_stop(&qp->last);
 	sv_resp_flush(qp);
 	qp->rq.cnt = 0;
-	qp->head = qp->next = qp->tail = 0;
+	qp->head = qp->next = qp->tail = qp->freed = 0;
+	if (qp->qp.send_cq)
+		sv_cq_purge(qp->qp.send_cq, qp->qp.qp_num);
 	memset(&qp->in, 0, sizeof(qp->in));
 	memset(&qp->attr, 0, sizeof(qp->attr));
 }
@@ -430,7 +435,7 @@ static void take_attr(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask
 
 int sv_qp_modify(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 {
-	if ((mask & IBV_QP_STATE) && !step_ok(qp->qp.state, attr->qp_state))
+	if (((mask & IBV_QP_STATE) && !step_ok(qp->qp.state, attr->qp_state)) || sv_modify_check(qp, attr, mask))
 		return EINVAL;
 	take_attr(qp, attr, mask);
 	if (!(mask & IBV_QP_STATE))

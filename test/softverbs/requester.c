@@ -51,13 +51,14 @@ static void complete(struct sv_qp *qp)
 {
 	while (qp->head != qp->tail && wqe_at(qp, qp->head)->done) {
 		struct sv_swqe *wqe = wqe_at(qp, qp->head++);
-		struct ibv_wc wc = {
-			.wr_id = wqe->wr.wr_id, .status = wqe->status, .opcode = wc_opcode(wqe->wr.opcode),
-			.byte_len = wqe->total, .qp_num = qp->qp.qp_num,
+		struct sv_cqe cqe = {
+			.wc = { .wr_id = wqe->wr.wr_id, .status = wqe->status, .opcode = wc_opcode(wqe->wr.opcode),
+				.byte_len = wqe->total, .qp_num = qp->qp.qp_num },
+			.sender = qp, .end = qp->head,
 		};
 
 		if (wqe->status || qp->sig_all || (wqe->wr.send_flags & IBV_SEND_SIGNALED))
-			sv_cq_push(qp->qp.send_cq, &wc, false);
+			sv_cq_push_entry(qp->qp.send_cq, &cqe, false);
 		if (wqe->status && wqe->status != IBV_WC_WR_FLUSH_ERR) {
 			sv_qp_error(qp);
 			return;
@@ -403,7 +404,7 @@ static int check(const struct sv_qp *qp, const struct ibv_send_wr *wr, uint64_t 
 {
 	if (qp->qp.state != IBV_QPS_RTS && qp->qp.state != IBV_QPS_ERR)
 		return EINVAL;
-	if (qp->tail - qp->head == qp->cap.max_send_wr)
+	if (qp->tail - qp->freed == qp->cap.max_send_wr)
 		return ENOMEM;
 	if (wr->num_sge < 0 || (uint32_t) wr->num_sge > qp->cap.max_send_sge || !opcode_ok(qp, wr->opcode))
 		return EINVAL;

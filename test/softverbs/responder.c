@@ -20,6 +20,7 @@ struct target {
 	unsigned access;		/* enum ibv_access_flags of the queue pair */
 	uint32_t qpn;			/* what completions name */
 	struct sv_inbound *in;
+	struct sv_srq *xrc_srq;		/* or NULL */
 };
 
 uint64_t sv_sge_len(const struct ibv_sge *sge, int cnt)
@@ -60,14 +61,16 @@ int sv_scatter(struct ibv_pd *pd, const struct sv_rqe *rqe, uint64_t offset, con
 
 static void receive_done(const struct target *t, const struct sv_pkt *pkt, enum ibv_wc_status status)
 {
-	struct ibv_wc wc = {
-		.wr_id = t->in->rqe.wr_id, .status = status, .qp_num = t->qpn, .src_qp = pkt->src_qpn,
-		.opcode = pkt->op == SV_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
-		.byte_len = pkt->total, .imm_data = pkt->imm, .wc_flags = pkt->flags & SV_F_IMM ? IBV_WC_WITH_IMM : 0,
+	struct sv_cqe cqe = {
+		.wc = { .wr_id = t->in->rqe.wr_id, .status = status, .qp_num = t->qpn, .src_qp = pkt->src_qpn,
+			.opcode = pkt->op == SV_WRITE ? IBV_WC_RECV_RDMA_WITH_IMM : IBV_WC_RECV,
+			.byte_len = pkt->total, .imm_data = pkt->imm,
+			.wc_flags = pkt->flags & SV_F_IMM ? IBV_WC_WITH_IMM : 0 },
+		.xrc_srq = t->xrc_srq,
 	};
 
 	t->in->have_rqe = false;
-	sv_cq_push(t->cq, &wc, pkt->flags & SV_F_SOLICITED);
+	sv_cq_push_entry(t->cq, &cqe, pkt->flags & SV_F_SOLICITED);
 }
 
 /* The receive that this message takes: found at its first packet. */
@@ -356,7 +359,7 @@ void sv_resp_xrc(struct sv_srq *srq, const struct sv_pkt *pkt, const uint8_t *pa
 {
 	struct target t = {
 		.pd = srq->srq.pd, .cq = srq->cq, .rq = &srq->rq, .access = pkt->access, .qpn = pkt->dst_qpn,
-		.in = inbound_of(srq, pkt),
+		.in = inbound_of(srq, pkt), .xrc_srq = srq,
 	};
 	struct sv_reply *reply = malloc(sizeof(*reply));
 

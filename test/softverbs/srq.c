@@ -77,6 +77,10 @@ static struct ibv_srq *srq_open(struct ibv_pd *pd, void *srq_context, struct ibv
 	struct sv_srq *srq;
 	int ret;
 
+	if (!sv_limit("max_srq", SV_MANY)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
 	if (!attr->max_wr || attr->max_wr > sv_limit("max_srq_wr", 32768) ||
 	    attr->max_sge > sv_limit("max_srq_sge", SV_SGE_MAX)) {
 		errno = EINVAL;
@@ -189,8 +193,10 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 		sv_xrcd_drop(srq->xrcd);
 	}
 	sv_resp_fini_srq(srq);
-	if (srq->cq)
+	if (srq->cq) {
+		sv_cq_srq_gone(srq->cq, srq);
 		fab_container(srq->cq, struct sv_cq, cq)->ref_cnt--;
+	}
 	fab_container(ibv_srq->pd, struct sv_pd, pd)->ref_cnt--;
 	sv_context(ibv_srq->context)->ref_cnt--;
 	sv_unlock();

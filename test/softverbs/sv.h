@@ -59,16 +59,25 @@ socklen_t sv_name(struct sockaddr_un *name, const char *fmt, ...) __attribute__(
  * or "call:n+=ERRNO" (that and all later ones). Lock not needed.
  */
 bool sv_fault(const char *call);
-/* A limit of the device: SOFTVERBS_LIMITS "name=value,..." or the default. */
+/* A limit of the device: of SOFTVERBS_LIMITS, "name=value,...", of the device that SOFTVERBS_DEVICE names, or the
+ * default. */
 uint64_t sv_limit(const char *name, uint64_t standard);
 /* Called for each send request posted: true if SOFTVERBS_FLUSH_AFTER says that the queue pair goes into error now. */
 bool sv_flush_due(void);
+
+/* ---- model.c ---- */
+
+/* The limits of the device that SOFTVERBS_DEVICE names, as in SOFTVERBS_LIMITS; NULL: it names none. */
+const char *sv_model_facts(void);
+/* Make of the sizes that were asked for a queue pair those that it gets. 0, or EINVAL: the device has no room. */
+int sv_model_fit(enum ibv_qp_type type, struct ibv_qp_cap *cap);
 
 /* ---- device.c ---- */
 
 #define SV_DEVICES_MAX	8
 #define SV_ADDRS_MAX	8
 #define SV_SGE_MAX	16
+#define SV_VECTORS	4		/* completion vectors, where SOFTVERBS_LIMITS says nothing */
 #define SV_MANY		65536		/* queue pairs and others, where SOFTVERBS_LIMITS says nothing */
 #define SV_GRH_LEN	40		/* bytes before a datagram's payload in the receiver's buffer */
 
@@ -115,6 +124,8 @@ void sv_async_forget(struct ibv_context *context, void *element);	/* what has no
 /* For tests, which find it by dlsym(): it happens to all that the process has open. IBV_EVENT_DEVICE_FATAL: from now
  * on the device does nothing, IBV_EVENT_CQ_ERR, QP_FATAL, SRQ_ERR: nor do all its queues of that kind. */
 void sv_test_event(enum ibv_event_type type);
+/* The same for one queue pair, completion queue or receive queue of the process, by its address. */
+void sv_test_event_of(enum ibv_event_type type, void *element);
 /* How often requests of the process have met no receive, and are to be sent again. */
 unsigned sv_test_rnr_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
@@ -133,13 +144,29 @@ struct sv_pd {
 /* Bytes [addr, addr + len) of the region with this key, if it is of this protection domain and grants all of `access`
  * (enum ibv_access_flags); else NULL. Lock held. */
 void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access);
+/* For tests: registrations so far, and pages that regions keep in memory now. */
+uint64_t sv_test_reg_cnt(void);
+uint64_t sv_test_pinned_pages(void);
 
 /* ---- cq.c ---- */
+
+struct sv_qp;
+struct sv_srq;
+
+/* A completion, and what reading it does. */
+struct sv_cqe {
+	struct ibv_wc wc;
+	struct sv_qp *sender;		/* of a send request: whose queue has room again, up to `end` */
+	uint32_t end;
+	struct sv_srq *xrc_srq;		/* of an XRC receive: its queue */
+	bool stale;			/* that queue is gone: the poll fails */
+};
 
 struct sv_cq {
 	struct ibv_cq cq;
 	struct fab_list link;		/* all of the process */
-	struct ibv_wc *ring;
+	struct sv_cqe *ring;
+	int vector;
 	uint32_t head, cnt;		/* oldest, and how many */
 	enum { SV_CQ_IDLE, SV_CQ_ARMED, SV_CQ_ARMED_SOLICITED } arm;
 	uint64_t room;			/* entries at which it overflows */
@@ -150,6 +177,11 @@ struct sv_cq {
 
 /* Write an entry; a full queue is broken from then on, as hardware's is. Lock held. */
 void sv_cq_push(struct ibv_cq *cq, const struct ibv_wc *wc, bool solicited);
+void sv_cq_push_entry(struct ibv_cq *cq, const struct sv_cqe *cqe, bool solicited);
+/* An XRC receive queue goes: its entries are dropped, make polls fail, or stay, as the device has it. Lock held. */
+void sv_cq_srq_gone(struct ibv_cq *cq, const struct sv_srq *srq);
+/* For tests: completion queues of the process on this vector. */
+unsigned sv_test_vector_cnt(int vector);
 void sv_cq_purge(struct ibv_cq *cq, uint32_t qpn);	/* drop the entries of a queue pair; lock held */
 
 /* ---- srq.c: queues of receives ---- */
@@ -231,12 +263,14 @@ struct sv_qp {
 	struct ibv_qp_attr attr;	/* as last set */
 	bool sig_all;
 	bool connected;			/* the socket is (RC) */
+	bool unestablished;		/* accepted, and the last word of the handshake has not come */
 	bool blocked;			/* the other socket was full */
 
 	/* requester: [head, next) have left, [next, tail) wait; a message's number is its index */
 	struct sv_swqe *sq;
 	uint8_t *inline_pool;
 	uint32_t head, next, tail;
+	uint32_t freed;			/* [freed, tail) take room: completions are read before their room is free */
 	struct sv_timer resume;		/* after receiver not ready, or where a full socket does not tell */
 	struct sv_timer watch;		/* while something is unanswered: is the other end there? */
 	struct sv_timer last;		/* in error, until no shared receive is taken any more */
@@ -259,6 +293,7 @@ static inline struct sv_qp *sv_qp(struct ibv_qp *qp)
 
 int sv_poll_cq(struct ibv_cq *cq, int cnt, struct ibv_wc *wc);
 int sv_req_notify_cq(struct ibv_cq *cq, int solicited_only);
+int sv_resize_cq(struct ibv_cq *cq, int cqe);
 int sv_post_srq_recv(struct ibv_srq *srq, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
 int sv_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad);
 int sv_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad);
@@ -273,6 +308,8 @@ int sv_close_xrcd(struct ibv_xrcd *xrcd);
 void sv_qp_error(struct sv_qp *qp);
 /* Take in what has arrived already. Lock held. */
 void sv_qp_drain(struct sv_qp *qp);
+/* May a queue pair be modified so? 0 or EINVAL (modify.c). Lock held. */
+int sv_modify_check(const struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask);
 int sv_qp_modify(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask);	/* 0 or an errno; lock held */
 void sv_qp_packet(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload);	/* lock held */
 /* A packet from this socket to the other end of the queue pair, or (UD, XRC) to a named one: 0, EAGAIN: full; another

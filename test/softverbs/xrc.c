@@ -94,7 +94,7 @@ static int open_inode(struct ibv_context *context, struct sv_xrcd *xrcd, int fd,
 	exists = domain_exists(context, xrcd->fd);
 	if (!exists && !(oflags & O_CREAT))
 		ret = EAGAIN;
-	else if (exists && (oflags & O_CREAT) && (oflags & O_EXCL))
+	else if (exists && (oflags & O_EXCL))		/* a kernel asks no more */
 		ret = EINVAL;
 	else if (fcntl(xrcd->fd, F_OFD_SETLK, &place))
 		ret = errno;
