@@ -27,6 +27,9 @@
 struct fi_provider *fab_tcp_prov_ini(void);
 struct fi_provider *fab_sockets_prov_ini(void);
 #endif
+#ifdef HAVE_VERBS
+struct fi_provider *fab_verbs_prov_ini(void);
+#endif
 #ifdef HAVE_RXM
 struct fi_provider *fab_rxm_prov_ini(void);
 #endif
@@ -45,6 +48,9 @@ static const struct {
 #endif
 #ifdef HAVE_UDP
 	{ "udp", fab_udp_prov_ini },
+#endif
+#ifdef HAVE_VERBS
+	{ "verbs", fab_verbs_prov_ini },
 #endif
 #ifdef HAVE_RXM
 	{ "ofi_rxm", fab_rxm_prov_ini },
