@@ -54,6 +54,11 @@ static struct explain *explain_find(void)
 	return NULL;
 }
 
+bool fab_explain_on_stderr(void)
+{
+	return on_stderr;
+}
+
 bool fab_explain_wanted(void)
 {
 	bool found;
@@ -78,13 +83,13 @@ static void put_call(struct fab_strbuf *sb, uint32_t version, const char *node, 
 }
 
 /* Append the call and its reasons. */
-static void put_text(struct fab_strbuf *sb, const char *call, const struct fab_reasons *reasons)
+static void put_text(struct fab_strbuf *sb, const char *call, struct fab_reasons *reasons)
 {
 	fab_strbuf_printf(sb, "%s\n", call);
 	fab_reasons_put(reasons, sb);
 }
 
-static void tell_stderr(const char *call, const struct fab_reasons *reasons)
+static void tell_stderr(const char *call, struct fab_reasons *reasons)
 {
 	struct fab_strbuf sb;
 	char *text;
@@ -140,7 +145,7 @@ static int explain_close(struct fid *fid)
 
 static int explain_tostr(const struct fid *fid, char *buf, size_t len)
 {
-	const struct explain *explain = fab_container(fid, struct explain, fid);
+	struct explain *explain = fab_container(fid, struct explain, fid);
 	struct fab_strbuf sb;
 
 	fab_strbuf_init(&sb, buf, len);

@@ -16,6 +16,9 @@ struct fid;
 /* Define and read FI_EXPLAIN. Called once, by fab_init(). */
 void fab_explain_init(void);
 
+/* True if explanations go to stderr (FI_EXPLAIN). The log then does not repeat them. */
+bool fab_explain_on_stderr(void);
+
 /* True if the calling thread's next fi_getinfo() will be explained. */
 bool fab_explain_wanted(void);
 

@@ -12,6 +12,7 @@
  */
 #include "getinfo.h"
 
+#include "advice.h"
 #include "base/bits.h"
 #include "base/list.h"
 #include "base/strbuf.h"
@@ -143,17 +144,27 @@ static bool is_named(const struct query *query, const char *name)
 	return fab_filter_names(query->prov_name, name) || fab_filter_names(query->user_list, name);
 }
 
+/* True if the provider is a utility that neither the hints nor FI_PROVIDER mention. Its reasons are not recorded: the
+ * providers under it give theirs. */
+static bool is_aside(const struct query *query, const struct fi_provider *prov)
+{
+	return fab_filter_is_util(prov->name) && !fab_filter_mentions(query->prov_name, prov->name) &&
+	       !fab_filter_mentions(query->user_list, prov->name);
+}
+
 /* True if this provider must be called. Otherwise records the reason. Utilities come after all others. */
 static bool may_ask(struct query *query, const struct fi_provider *prov)
 {
 	if (!fab_filter_is_util(prov->name) && fab_filter_needs(query->prov_name, prov->name))
 		query->names_core = true;
 	if (!getinfo_is_meant(query, query->prov_name, prov->name)) {
-		fab_reasons_add_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
+		if (!is_aside(query, prov))
+			fab_reasons_add_skipped(prov, "fabric_attr->prov_name", query->prov_name, "is another name");
 		return false;
 	}
 	if (!getinfo_is_meant(query, query->user_list, prov->name)) {
-		fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "needs another name");
+		if (!is_aside(query, prov))
+			fab_reasons_add_skipped(prov, "FI_PROVIDER", query->user_list, "needs another name");
 		return false;
 	}
 	return is_new_enough(prov, "version", query->version, "API", prov->fi_version) &&
@@ -264,14 +275,6 @@ static void take_entries(struct query *query, const struct fi_provider *prov, st
 	}
 }
 
-/* True if the provider is a utility that neither the hints nor FI_PROVIDER mention. Its reasons are not recorded: the
- * providers under it give theirs. */
-static bool is_aside(const struct query *query, const struct fi_provider *prov)
-{
-	return fab_filter_is_util(prov->name) && !fab_filter_mentions(query->prov_name, prov->name) &&
-	       !fab_filter_mentions(query->user_list, prov->name);
-}
-
 /* Ask one provider. -FI_ENODATA is normal. Other failures are logged, since the answer then lacks its entries. */
 static void getinfo_ask(struct query *query, const struct fab_provider *entry)
 {
@@ -296,7 +299,8 @@ static void getinfo_ask(struct query *query, const struct fab_provider *entry)
 	if (!ret && list)
 		take_entries(query, prov, list);
 	else if (!aside && fab_reasons_heard() == before)
-		fab_reasons_add(prov, "fi_getinfo", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) : "nothing fits");
+		fab_reasons_add(prov, "its getinfo()", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) :
+				"no entry, and no reason given");
 }
 
 /* FI_PROV_ATTR_ONLY: add a blank entry for a provider, whether it can be used on this machine or not. */
@@ -319,17 +323,44 @@ static void list_provider(struct query *query, const struct fi_provider *prov)
 		query->ret = -FI_ENOMEM;
 }
 
-/* Nothing was found. Record as a possible reason which providers FI_PROVIDER leaves out. */
-static void blame_filter(void)
+/* Record why no provider has the name of an item, if that is so. attr is where the list with the item comes from. */
+static bool blame_item(const char *item, int len, const void *attr)
 {
+	char asked[FI_NAME_MAX], text[256];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, text, sizeof(text));
+	if (!fab_advice_find(item, len, &sb)) {
+		snprintf(asked, sizeof(asked), "%.*s", len, item);
+		fab_reasons_add(&fab_core_prov, attr, asked, text);
+	}
+	return false;
+}
+
+static void blame_names(const char *attr, const char *names)
+{
+	if (names && !fab_filter_negated(names))
+		fab_filter_any(names, blame_item, attr);
+}
+
+/* Nothing was found. Record what names of providers have to do with it: those that no provider has, and what
+ * FI_PROVIDER leaves out of all that there is. */
+static void blame_filter(const struct query *query)
+{
+	const char *left_out = fab_registry_left_out();
+	size_t before = fab_reasons_heard();
 	struct fab_strbuf sb;
 	char text[256];
 
-	if (!*fab_registry_left_out())
+	blame_names("fabric_attr->prov_name", query->prov_name);
+	if (query->prov_name)
+		return;
+	blame_names("FI_PROVIDER", query->user_list);
+	if (!*left_out || fab_reasons_heard() > before)
 		return;
 	fab_strbuf_init(&sb, text, sizeof(text));
-	fab_strbuf_printf(&sb, "leaves out %s", fab_registry_left_out());
-	fab_reasons_add_skipped(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), text);
+	fab_strbuf_printf(&sb, "leaves out %s", left_out);
+	fab_reasons_add(&fab_core_prov, "FI_PROVIDER", fab_registry_filter(), text);
 }
 
 /* Ask each provider that may have a matching entry. */
@@ -348,7 +379,7 @@ static void collect(struct query *query)
 			getinfo_ask(query, entry);
 	}
 	if (!query->head)
-		blame_filter();
+		blame_filter(query);
 }
 
 /* 0, or -FI_ENODATA or -FI_ENOMEM with an empty list. A list that is incomplete for lack of memory is dropped. */
@@ -391,7 +422,7 @@ int fab_getinfo(uint32_t version, const char *node, const char *service, uint64_
 	explain = !inner && fab_explain_wanted();
 	query_init(&query, version, node, service, flags, hints);
 	ret = getinfo_run(&query, explain ? &reasons : NULL);
-	keep = ret == -FI_ENODATA && !inner && fab_log_keeps();
+	keep = ret == -FI_ENODATA && !inner && !fab_explain_on_stderr() && fab_log_keeps();
 	if (keep && !explain)
 		ret = getinfo_run(&query, &reasons);
 

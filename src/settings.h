@@ -10,7 +10,8 @@
 
 /* Define the core's parameters without effect. Called before providers define theirs. */
 void fab_settings_define(void);
-/* Log each setting without effect. Called after all parameters are defined. */
+/* Log each setting without effect: a warning for a name with a typing error, and the rest at level info. Called after
+ * all parameters are defined. */
 void fab_settings_report(void);
 
 #endif

@@ -20,6 +20,7 @@
 enum {
 	MAX_REASONS = 4096,	/* of one call; further reasons are dropped and counted */
 	LOG_REASONS = 3,	/* of one entry in a line of log */
+	LINE_ENTRIES = 3,	/* that are named in a line; further ones are counted */
 	LOG_LEN = 1024,
 	RANK_CALL = 500,	/* between the two: half of a FAB_WHY_WHICH */
 	RANK_WHICH = 1000,	/* outweighs any number of FAB_WHY_WHAT, which count 1 each */
@@ -241,32 +242,151 @@ void fab_reasons_sort(struct fab_reasons *reasons)
 		qsort(reasons->list, reasons->cnt, sizeof(*reasons->list), why_compare);
 }
 
-static void put_reason(struct fab_strbuf *sb, const struct fab_reason *reason)
+/* True if the text is the name of an environment variable. */
+static bool is_variable(const char *text)
 {
-	if (reason->kind == FAB_WHY_CALL)
-		fab_strbuf_printf(sb, "%s %s: %s", reason->attr, reason->asked, reason->offered);
-	else
-		fab_strbuf_printf(sb, "%s: asked %s, offered %s", reason->attr, reason->asked, reason->offered);
+	return !strncmp(text, "FI_", 3) && !strchr(text, ' ');
 }
 
-void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb)
+static bool is_of_core(const struct fab_reason *reason)
 {
-	size_t i;
+	return !strcmp(reason->prov, fab_core_prov.name);
+}
 
-	for (i = 0; i < reasons->cnt; i++) {
-		const struct fab_reason *reason = &reasons->list[i];
+static void put_reason(struct fab_strbuf *sb, const struct fab_reason *reason)
+{
+	switch (reason->kind) {
+	case FAB_WHY_CALL:
+		fab_strbuf_printf(sb, "%s%s%s: %s", reason->attr,
+				  !*reason->asked ? "" : is_variable(reason->attr) ? "=" : " ", reason->asked,
+				  reason->offered);
+		break;
+	case FAB_WHY_LACKS:
+		fab_strbuf_printf(sb, "%s: lacks %s", reason->attr, reason->asked);
+		break;
+	case FAB_WHY_NEEDS:
+		fab_strbuf_printf(sb, "%s: the hints must allow %s", reason->attr, reason->offered);
+		break;
+	default:
+		fab_strbuf_printf(sb, "%s: asked %s, offered %s", reason->attr, reason->asked, reason->offered);
+	}
+}
 
-		if (!i || !same_provider(reason, reason - 1))
-			fab_strbuf_printf(sb, "  %s\n", reason->prov);
-		if (reason->entry && (!i || !same_entry(reason, reason - 1)))
-			fab_strbuf_printf(sb, "    %s\n", reason->entry);
-		fab_strbuf_puts(sb, reason->entry ? "      " : "    ");
-		put_reason(sb, reason);
+/* ---- all reasons ---- */
+
+/* True if put_reason() writes the same for both. */
+static bool same_text(const struct fab_reason *a, const struct fab_reason *b)
+{
+	return a->kind == b->kind && !strcmp(a->attr, b->attr) &&
+	       (a->kind == FAB_WHY_NEEDS || !strcmp(a->asked, b->asked)) &&
+	       (a->kind == FAB_WHY_LACKS || !strcmp(a->offered, b->offered));
+}
+
+/* True if the reasons from a to a_end are the same as those from b to b_end. */
+static bool same_reasons(const struct fab_reasons *reasons, size_t a, size_t a_end, size_t b, size_t b_end)
+{
+	if (a_end - a != b_end - b)
+		return false;
+	for (; a < a_end; a++, b++)
+		if (!same_text(&reasons->list[a], &reasons->list[b]))
+			return false;
+	return true;
+}
+
+/* Put the names of the entry of the reasons from start to end, and of later ones of its provider with the same reasons;
+ * these are told then. */
+static void put_entries(struct fab_reasons *reasons, size_t start, size_t end, struct fab_strbuf *sb)
+{
+	size_t other, other_end, more = 0, cnt = 1;
+
+	fab_strbuf_printf(sb, "    %s", reasons->list[start].entry);
+	for (other = end; other < reasons->cnt && same_provider(&reasons->list[start], &reasons->list[other]);
+	     other = other_end) {
+		other_end = run_end(reasons, other, same_entry);
+		if (!reasons->list[other].entry || reasons->list[other].told ||
+		    !same_reasons(reasons, start, end, other, other_end))
+			continue;
+		reasons->list[other].told = true;
+		if (cnt++ < LINE_ENTRIES)
+			fab_strbuf_printf(sb, "; %s", reasons->list[other].entry);
+		else
+			more++;
+	}
+	if (more)
+		fab_strbuf_printf(sb, "; and %zu more", more);
+	fab_strbuf_putc(sb, '\n');
+}
+
+/* Put the reasons of one entry, or those of a provider that are about no entry. */
+static void put_asked(struct fab_reasons *reasons, size_t start, size_t end, struct fab_strbuf *sb)
+{
+	const struct fab_reason *first = &reasons->list[start];
+	const char *indent = first->entry ? "      " : is_of_core(first) ? "  " : "    ";
+
+	if (!is_of_core(first) && (!start || !same_provider(first, first - 1)))
+		fab_strbuf_printf(sb, "  %s\n", first->prov);
+	if (first->told)
+		return;
+	if (first->entry)
+		put_entries(reasons, start, end, sb);
+	for (size_t i = start; i < end; i++) {
+		fab_strbuf_puts(sb, indent);
+		put_reason(sb, &reasons->list[i]);
 		fab_strbuf_putc(sb, '\n');
+	}
+}
+
+/* Put a provider that was not asked, with all later ones that were not asked for the same reason. */
+static void put_not_asked(struct fab_reasons *reasons, size_t start, struct fab_strbuf *sb)
+{
+	struct fab_reason *first = &reasons->list[start];
+
+	if (first->told)
+		return;
+	fab_strbuf_printf(sb, "not asked: %s", first->prov);
+	for (size_t i = start + 1; i < reasons->cnt; i++) {
+		struct fab_reason *other = &reasons->list[i];
+
+		if (!other->skipped || other->told || !same_text(first, other))
+			continue;
+		other->told = true;
+		fab_strbuf_printf(sb, ", %s", other->prov);
+	}
+	fab_strbuf_puts(sb, " (");
+	put_reason(sb, first);
+	fab_strbuf_puts(sb, ")");
+}
+
+/* True if the provider was not asked because the call or FI_PROVIDER names another. That is no news if one was asked,
+ * too. */
+static bool is_other_name(const struct fab_reason *reason)
+{
+	return reason->skipped &&
+	       (!strcmp(reason->attr, "fabric_attr->prov_name") || !strcmp(reason->attr, "FI_PROVIDER"));
+}
+
+void fab_reasons_put(struct fab_reasons *reasons, struct fab_strbuf *sb)
+{
+	size_t start, end;
+
+	for (start = 0; start < reasons->cnt; start++)
+		reasons->list[start].told = false;
+	for (start = 0; start < reasons->cnt; start = end) {
+		end = run_end(reasons, start, same_entry);
+		if (!reasons->list[start].skipped) {
+			put_asked(reasons, start, end, sb);
+		} else if (!reasons->list[start].told &&
+			   (reasons->list[0].skipped || !is_other_name(&reasons->list[start]))) {
+			fab_strbuf_puts(sb, "  ");
+			put_not_asked(reasons, start, sb);
+			fab_strbuf_putc(sb, '\n');
+		}
 	}
 	if (reasons->lost)
 		fab_strbuf_printf(sb, "  and %zu more, which did not fit\n", reasons->lost);
 }
+
+/* ---- the log ---- */
 
 /* Put the line of one provider, whose reasons are those from start to end: its nearest entry, and how many more it
  * has. */
@@ -294,24 +414,37 @@ static void put_provider(FILE *text, const struct fab_reasons *reasons, size_t s
 	fprintf(text, "%s\n", line);
 }
 
-/* No provider was asked: put that in one line for all of them. */
-static void put_skipped(FILE *text, const struct fab_reasons *reasons)
+/* Put each reason of the core in a line. */
+static void put_core(FILE *text, const struct fab_reasons *reasons, size_t start, size_t end)
 {
 	char line[LOG_LEN];
 	struct fab_strbuf sb;
-	size_t i;
 
-	fab_strbuf_init(&sb, line, sizeof(line));
-	for (i = 0; i < reasons->cnt; i++) {
-		fab_strbuf_printf(&sb, "%s%s (", i ? ", " : "", reasons->list[i].prov);
-		put_reason(&sb, &reasons->list[i]);
-		fab_strbuf_putc(&sb, ')');
+	for (; start < end; start++) {
+		fab_strbuf_init(&sb, line, sizeof(line));
+		put_reason(&sb, &reasons->list[start]);
+		fprintf(text, "fi_getinfo: %s\n", line);
 	}
-	fprintf(text, "fi_getinfo: no provider was asked; left out: %s\n", reasons->cnt ? line : "none, because no "
-		"provider is loaded");
 }
 
-static void put_log(FILE *text, const struct fab_reasons *reasons)
+/* No provider was asked: put that in one line for all of them. */
+static void put_skipped(FILE *text, struct fab_reasons *reasons)
+{
+	char line[LOG_LEN];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, line, sizeof(line));
+	for (size_t i = 0; i < reasons->cnt; i++)
+		reasons->list[i].told = false;
+	for (size_t i = 0; i < reasons->cnt; i++) {
+		if (i && !reasons->list[i].told)
+			fab_strbuf_puts(&sb, "; ");
+		put_not_asked(reasons, i, &sb);
+	}
+	fprintf(text, "fi_getinfo: %s\n", reasons->cnt ? line : "no provider is loaded");
+}
+
+static void put_log(FILE *text, struct fab_reasons *reasons)
 {
 	size_t start, end;
 
@@ -321,11 +454,14 @@ static void put_log(FILE *text, const struct fab_reasons *reasons)
 	}
 	for (start = 0; start < reasons->cnt && !reasons->list[start].skipped; start = end) {
 		end = run_end(reasons, start, same_provider);
-		put_provider(text, reasons, start, end);
+		if (is_of_core(&reasons->list[start]))
+			put_core(text, reasons, start, end);
+		else
+			put_provider(text, reasons, start, end);
 	}
 }
 
-void fab_reasons_log(const struct fab_reasons *reasons)
+void fab_reasons_log(struct fab_reasons *reasons)
 {
 	char *text = NULL;
 	size_t len;

@@ -27,6 +27,7 @@ struct fab_reason {
 	unsigned provider_rank;	/* this and the next: set by fab_reasons_sort() */
 	unsigned entry_rank;
 	unsigned order;		/* position in which it was recorded */
+	bool told;		/* used by fab_reasons_put(): written with those of a nearer entry */
 };
 
 struct fab_reasons {
@@ -51,7 +52,8 @@ size_t fab_reasons_heard(void);
 /* The table that providers report through. */
 extern const struct fab_core_ops fab_reasons_ops;
 
-/* Record a reason of the core about a provider, if the calling thread listens. Strings are copied. */
+/* Record a reason of the core about a provider, if the calling thread listens. Strings are copied. A reason about
+ * fab_core_prov is about no single provider. */
 void fab_reasons_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
 /* The same; the core did not ask this provider, because of attr. */
 void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered);
@@ -61,11 +63,14 @@ void fab_reasons_add_skipped(const struct fi_provider *prov, const char *attr, c
  * FAB_WHY_WHAT. */
 void fab_reasons_sort(struct fab_reasons *reasons);
 
-/* Append all reasons of a sorted list as text for people. */
-void fab_reasons_put(const struct fab_reasons *reasons, struct fab_strbuf *sb);
+/* Append all reasons of a sorted list as text for people. Entries of a provider that have the same reasons share a
+ * line, and so do providers that were skipped for the same reason. Those that were skipped for their names are only
+ * there if all were. */
+void fab_reasons_put(struct fab_reasons *reasons, struct fab_strbuf *sb);
 
-/* Log a sorted list (fab_log_keep()): one warning for each provider that was asked. If none was asked, one warning says
- * which providers were left out, and why. */
-void fab_reasons_log(const struct fab_reasons *reasons);
+/* Log a sorted list (fab_log_keep()): one warning for each provider that was asked, and one for each reason of the
+ * core, which is about names of providers. If there is none, one warning says which providers were not asked, and
+ * why. */
+void fab_reasons_log(struct fab_reasons *reasons);
 
 #endif

@@ -30,6 +30,11 @@ void util_init(const char *argv0)
 		program += 3;
 }
 
+const char *util_program(void)
+{
+	return program;
+}
+
 /* The has_arg value of getopt_long(3). It is also the number of colons behind the letter. */
 static int has_arg(const struct util_opt *opt)
 {

@@ -30,6 +30,9 @@ struct util_opt {
 /* Store argv[0] without its folder, as the beginning of each message. Call this before anything else in this header. */
 void util_init(const char *argv0);
 
+/* The name of the program, as it is installed. */
+const char *util_program(void);
+
 /* The next option, as getopt_long(3): its key, -1 after the last one, '?' after an invalid one (reported). Arguments
  * are in optarg; the first argument that is not an option has index optind. */
 int util_getopt(int argc, char **argv, const struct util_opt *opts);

@@ -132,7 +132,7 @@ static int report_failure(const struct request *request, int ret)
 	if (request->why)
 		return -ret;
 
-	fprintf(stderr, "what each interface lacks is said by:\n  %s --why", request->argv[0]);
+	fprintf(stderr, "To see what each interface lacks:\n  %s --why", util_program());
 	for (i = 1; i < request->argc; i++)
 		print_quoted(request->argv[i]);
 	fputc('\n', stderr);

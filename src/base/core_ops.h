@@ -39,7 +39,10 @@ enum fab_why_kind {
 	FAB_WHY_CALL,	/* the whole call: node not resolved, nothing to offer on this machine; entry is NULL */
 	FAB_WHY_WHERE,	/* the interface does not have the address that was asked for; nothing else was compared */
 	FAB_WHY_WHICH,	/* a hint that selects entries: endpoint type, address or format, name, handle, protocol */
-	FAB_WHY_WHAT,	/* a hint that asks for abilities: caps, mode, an attribute */
+	FAB_WHY_WHAT,	/* a hint that asks for abilities: an attribute */
+	FAB_WHY_LACKS,	/* the same, of flags: asked has those that the provider lacks, offered all that it has */
+	FAB_WHY_NEEDS,	/* flags that the hints must allow, a mode: asked has those that they allow, offered those that
+			 * the provider needs besides */
 };
 
 /* One reason. Strings are borrowed for the time of the call and have no newline. Numbers and flags are written for
@@ -47,8 +50,9 @@ enum fab_why_kind {
 struct fab_why {
 	enum fab_why_kind kind;
 	const char *entry;	/* "eth0 FI_EP_RDM FI_SOCKADDR_IN 10.0.0.0/8"; the same for all reasons of one entry */
-	const char *attr;	/* the field, "domain_attr->mr_mode"; with FAB_WHY_CALL the parameter, "node" */
-	const char *asked;	/* the value in the hints */
+	const char *attr;	/* the field, "domain_attr->mr_mode"; with FAB_WHY_CALL the parameter, "node", or an
+				 * environment variable, "FI_TCP_IFACE" */
+	const char *asked;	/* the value in the hints; with FAB_WHY_CALL of the parameter, or "" */
 	const char *offered;	/* the provider's value; with FAB_WHY_CALL what went wrong */
 };
 

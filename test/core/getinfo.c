@@ -6,6 +6,7 @@
 #include "base/unit.h"
 
 #include "base/bits.h"
+#include "base/strbuf.h"
 #include "core/child.h"
 #include "core/fake.h"
 #include "core/heap.h"
@@ -427,11 +428,11 @@ static void the_log_is_silent_of_what_was_found_later(void **state)
 	free(text);
 	text = child_run(NULL, find_less);
 	assert_int_equal(count_lines(text, "fi_getinfo: "), 1);
-	assert_int_equal(count_lines(text, "no provider was asked; left out: "), 1);
+	assert_int_equal(count_lines(text, "fabric_attr->prov_name nobody: no provider has this name"), 1);
 	free(text);
 	text = child_run(info, find_less);
 	assert_int_equal(count_lines(text, "fi_getinfo: qa has no match"), 1);
-	assert_int_equal(count_lines(text, "fi_getinfo: no provider was asked"), 1);
+	assert_int_equal(count_lines(text, "fi_getinfo: fabric_attr->prov_name nobody: no provider has this name"), 1);
 	free(text);
 }
 
@@ -493,7 +494,7 @@ static void one_address_format_alone_is_shown(void **state)
 	char *text = child_run(in6, find_one_format);
 
 	(void) state;
-	assert_true(count_lines(text, "FI_ADDR_FORMAT fi_sockaddr_in6: leaves out its entries") > 0);
+	assert_true(count_lines(text, "FI_ADDR_FORMAT=fi_sockaddr_in6: leaves out its entries") > 0);
 	free(text);
 	text = child_run(any_ip, find_any_format);
 	assert_int_equal(count_lines(text, "FI_ADDR_FORMAT=FI_SOCKADDR_IP is unknown and not used"), 1);
@@ -518,20 +519,96 @@ static void find_only_left_out(void)
 	fab_log_fini();
 }
 
-/* Whoever was not even asked is named with the reason for that, in one line. */
+/* Where nobody was asked, one line says what is wrong with the name. */
 static void the_log_says_who_was_left_out(void **state)
 {
 	static const char *const filtered[] = { "FI_PROVIDER=qb", NULL };
 	char *text = child_run(NULL, find_nobody);
 
 	(void) state;
-	assert_int_equal(count_lines(text, "fi_getinfo: no provider was asked; left out: "), 1);
-	assert_non_null(strstr(text, "qa (fabric_attr->prov_name nobody: is another name)"));
-	assert_int_equal(count_lines(text, "has no match"), 0);
+	assert_int_equal(count_lines(text, "fi_getinfo: "), 1);
+	assert_non_null(strstr(text, "fi_getinfo: fabric_attr->prov_name nobody: no provider has this name; there "));
+	assert_non_null(strstr(text, "qa, qb"));
 	free(text);
 	text = child_run(filtered, find_only_left_out);
-	assert_non_null(strstr(text, "core (FI_PROVIDER qb: leaves out "));
-	assert_non_null(strstr(text, "qa"));
+	assert_int_equal(count_lines(text, "fi_getinfo: "), 1);
+	assert_non_null(strstr(text, "fi_getinfo: fabric_attr->prov_name qa: FI_PROVIDER=qb leaves it out\n"));
+	free(text);
+}
+
+static void find_any(void)
+{
+	struct fi_info *info;
+
+	child_check(fi_getinfo(fi_version(), NULL, NULL, 0, NULL, &info) == -FI_ENODATA);
+}
+
+static void find_names(void)
+{
+	static const char *const names[] = { "qaa", "net", "qa;qc", "aq", "efa" };
+	struct fi_info *info;
+
+	fakes_register();
+	for (size_t i = 0; i < fab_countof(names); i++)
+		child_check(ask(names[i], 0, &info) == -FI_ENODATA);
+}
+
+/* A name that no provider has: the nearest one, or where the provider is. */
+static void a_name_of_nobody_gets_advice(void **state)
+{
+	static const char *const explain[] = { "FI_EXPLAIN=1", NULL };
+	static const char *const typo[] = { "FI_PROVIDER=qaq,tpc,nobody", "FI_EXPLAIN=1", NULL };
+	char *text = child_run(explain, find_names);
+
+	(void) state;
+	assert_int_equal(count_lines(text, "_name net: upstream's provider net is part of tcp here: ask for tcp"), 1);
+	assert_int_equal(count_lines(text, "_name qaa: no provider has this name; did you mean qa?"), 1);
+	assert_int_equal(count_lines(text, "_name qa;qc: qc: no provider has this name; there are "), 1);
+	assert_int_equal(count_lines(text, "_name efa: weft does not have it; FI_PROVIDER_PATH may name"), 1);
+	assert_int_equal(count_lines(text, "not asked"), 0);
+	assert_int_equal(count_lines(text, "<warn>"), 0);	/* FI_EXPLAIN has said it */
+	free(text);
+	text = child_run(typo, find_any);
+	assert_int_equal(count_lines(text, "  FI_PROVIDER=tpc: no provider has this name; did you mean tcp?"), 1);
+	assert_int_equal(count_lines(text, "  FI_PROVIDER=nobody: no provider has this name; there are "), 1);
+	free(text);
+}
+
+static void lack(void)
+{
+	static const char *const entries[] = { "a", "b", "c", "d", "e" };
+	static const struct fi_provider prov = { .name = "qa" }, other = { .name = "qb" };
+	struct fab_reasons reasons;
+	struct fab_strbuf sb;
+	char text[1024];
+
+	fab_reasons_init(&reasons);
+	fab_reasons_listen(&reasons);
+	for (size_t i = 0; i < fab_countof(entries); i++)
+		fab_reasons_ops.why(&prov, &(struct fab_why) {
+				    .kind = FAB_WHY_LACKS, .entry = entries[i], .attr = "caps", .asked = "FI_HMEM",
+				    .offered = entries[i] });
+	fab_reasons_ops.why(&prov, &(struct fab_why) { .kind = FAB_WHY_NEEDS, .entry = "f", .attr = "mode",
+			    .asked = "none", .offered = "FI_CONTEXT" });
+	fab_reasons_add_skipped(&prov, "version", "9.0", "is too new");
+	fab_reasons_add_skipped(&other, "version", "9.0", "is too new");
+	fab_reasons_listen(NULL);
+	fab_reasons_sort(&reasons);
+	fab_strbuf_init(&sb, text, sizeof(text));
+	fab_reasons_put(&reasons, &sb);
+	fab_reasons_fini(&reasons);
+	fputs(text, stdout);
+}
+
+/* Entries with the same reasons share a line, which names what they lack and not what they have. */
+static void entries_that_lack_the_same_share_a_line(void **state)
+{
+	char *text = child_run(NULL, lack);
+
+	(void) state;
+	assert_string_equal(text, "  qa\n    a; b; c; and 2 more\n      caps: lacks FI_HMEM\n"
+			    "    f\n      mode: the hints must allow FI_CONTEXT\n"
+			    "  not asked: qa, qb (version 9.0: is too new)\n");
 	free(text);
 }
 
@@ -573,7 +650,7 @@ static void explain_to_program(void)
 	child_check(!fi_open_ops(fid, FI_EXPLAIN_REASONS, 0, (void **) &ops, NULL));
 	child_check(ops->size == sizeof(*ops) && !ops->count(fid));
 	find_nothing();
-	child_check(ops->count(fid) >= 8);	/* real providers are left out, for other reasons, and come last */
+	child_check(ops->count(fid) >= 8);	/* real providers are not asked, and come last */
 	child_check(!ops->reason(fid, 0, &reason));
 	child_check(!strcmp(reason.prov_name, "qb") && !strcmp(reason.entry, "qb-entry"));
 	child_check(!strcmp(reason.attr, "tx_attr->size") && !strcmp(reason.asked, "0"));
@@ -694,6 +771,8 @@ int main(void)
 		cmocka_unit_test(one_address_format_alone_is_shown),
 		cmocka_unit_test(the_log_says_who_was_left_out),
 		cmocka_unit_test(a_call_inside_a_call_tells_nothing),
+		cmocka_unit_test(a_name_of_nobody_gets_advice),
+		cmocka_unit_test(entries_that_lack_the_same_share_a_line),
 		cmocka_unit_test(a_program_can_ask_why),
 		cmocka_unit_test(threads_may_ask_at_the_same_time),
 		cmocka_unit_test(lack_of_memory_ends_the_call_and_nothing_else),

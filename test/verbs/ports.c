@@ -121,7 +121,7 @@ static const struct vcase cases[] = {
 	{ "a list of interfaces", "FI_VERBS_IFACE=nosuch0,lo", interfaces_of_a_list, NULL },
 	{ "a list of interfaces that are not there",
 	  "FI_VERBS_IFACE=nosuch0,nosuch1 SOFTVERBS_DEVICES=soft0=127.0.0.1,ib", no_interface_of_a_list,
-	  "no network interface to use" },
+	  "FI_VERBS_IFACE=nosuch0,nosuch1: it names no interface that is up" },
 };
 
 int main(void)

@@ -62,7 +62,7 @@ static const struct fi_info no_hints = { .mode = UINT64_MAX };
 static void check_bits(struct fab_hint_match *match, const char *attr, uint64_t asked, uint64_t offered, int type)
 {
 	if (asked & ~offered)
-		fab_hints_miss(match, FAB_WHY_WHAT, attr, asked & ~offered, offered, sizeof(asked), type);
+		fab_hints_miss(match, FAB_WHY_LACKS, attr, asked & ~offered, offered, sizeof(asked), type);
 }
 
 /* ---- modes of memory registration ---- */
@@ -231,7 +231,7 @@ static void check_caps(struct fab_hint_match *match)
 static void check_mode(struct fab_hint_match *match, const char *attr, uint64_t willing, uint64_t wanted)
 {
 	if (wanted & ~willing)
-		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, wanted, sizeof(wanted), FI_TYPE_MODE);
+		fab_hints_miss(match, FAB_WHY_NEEDS, attr, willing, wanted & ~willing, sizeof(wanted), FI_TYPE_MODE);
 }
 
 static void check_modes(struct fab_hint_match *match)
@@ -284,7 +284,7 @@ static void hints_check_mr_mode(struct fab_hint_match *match)
 	else if (mode == FI_MR_BASIC && !allows_basic(match->offer))
 		miss(match, FAB_WHY_WHAT, attr, "FI_MR_BASIC", "scalable registration only (FI_MR_SCALABLE, or 0)");
 	else if (want & ~willing)
-		fab_hints_miss(match, FAB_WHY_WHAT, attr, willing, want, sizeof(int), FI_TYPE_MR_MODE);
+		fab_hints_miss(match, FAB_WHY_NEEDS, attr, willing, want & ~willing, sizeof(int), FI_TYPE_MR_MODE);
 }
 
 static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *info)

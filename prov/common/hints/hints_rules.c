@@ -175,7 +175,7 @@ void fab_hints_check_rules(struct fab_hint_match *match)
 		uint64_t offered = get_value(match->offer->info, &rules[i]);
 
 		if (asked && !hints_rule_fits(&rules[i], asked, offered))
-			fab_hints_miss(match, rules[i].kind, rules[i].name,
+			fab_hints_miss(match, rules[i].compare == SUBSET ? FAB_WHY_LACKS : rules[i].kind, rules[i].name,
 				   rules[i].compare == SUBSET ? asked & ~offered : asked, offered, rules[i].size,
 				   rules[i].text);
 	}

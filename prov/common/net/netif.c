@@ -6,6 +6,7 @@
 #include "common/net/netif.h"
 
 #include <arpa/inet.h>
+#include <ctype.h>
 #include <errno.h>
 #include <fnmatch.h>
 #include <net/if.h>
@@ -18,6 +19,7 @@
 #include "base/bits.h"
 #include "base/strbuf.h"
 #include "base/table.h"
+#include "common/explain/explain.h"
 
 static const struct fab_netif_source system_source = {
 	.proc_net = "/proc/net",
@@ -458,13 +460,9 @@ static int compare_candidates(const void *a, const void *b)
 	return 0;
 }
 
-/* Log the interfaces that exist, when the filter has left none. */
-static void log_none(const struct fi_provider *prov, const char *filter, const struct ifaddrs *ifas)
+/* Append the name and address of each interface that is up. */
+static void put_up(struct fab_strbuf *sb, const struct ifaddrs *ifas)
 {
-	char text[512];
-	struct fab_strbuf sb;
-
-	fab_strbuf_init(&sb, text, sizeof(text));
 	for (const struct ifaddrs *ifa = ifas; ifa; ifa = ifa->ifa_next) {
 		char addr[INET6_ADDRSTRLEN];
 
@@ -474,11 +472,34 @@ static void log_none(const struct fi_provider *prov, const char *filter, const s
 			  (const void *) &((const struct sockaddr_in *) (const void *) ifa->ifa_addr)->sin_addr :
 			  (const void *) &((const struct sockaddr_in6 *) (const void *) ifa->ifa_addr)->sin6_addr,
 			  addr, sizeof(addr));
-		fab_strbuf_printf(&sb, "%s%s %s", sb.len ? ", " : "", ifa->ifa_name, addr);
+		fab_strbuf_printf(sb, "%s%s %s", sb->len ? ", " : "", ifa->ifa_name, addr);
 	}
-	FI_WARN(prov, FI_LOG_CORE, "no network interface to use: %s%.100s%s up are: %s\n",
-		filter ? "the filter \"" : "", filter ? filter : "", filter ? "\" leaves none;" : "",
-		sb.len ? text : "none");
+}
+
+/* Report that there is no interface to use: the filter leaves none of those that are up, or none is up. */
+static void tell_none(const struct fi_provider *prov, const char *filter, const struct ifaddrs *ifas)
+{
+	char variable[64], asked[104], up[400], why[512];
+	struct fab_strbuf sb;
+
+	fab_strbuf_init(&sb, up, sizeof(up));
+	put_up(&sb, ifas);
+	if (filter && sb.len) {
+		snprintf(variable, sizeof(variable), "FI_%.40s_IFACE", prov->name);
+		for (char *c = variable; *c; c++)
+			*c = (char) toupper((unsigned char) *c);
+		snprintf(asked, sizeof(asked), "%.100s", filter);
+		snprintf(why, sizeof(why), "it names no interface that is up; up are: %s", up);
+	} else {
+		snprintf(variable, sizeof(variable), "network interfaces");
+		*asked = '\0';
+		snprintf(why, sizeof(why), "none is up with an IP address; \"ip link set lo up\" is enough for "
+			 "processes of one host");
+	}
+	if (fab_why_wanted(prov))
+		fab_why_report(prov, FAB_WHY_CALL, NULL, variable, asked, why);
+	else if (!fab_core_ops(prov->context.internal))
+		FI_WARN(prov, FI_LOG_CORE, "%s%s%s: %s\n", variable, *asked ? "=" : "", asked, why);
 }
 
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt)
@@ -507,7 +528,7 @@ int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fa
 		candidate->rank[RANK_ORDER] = found++;
 	}
 	if (!found) {
-		log_none(prov, filter, ifas);
+		tell_none(prov, filter, ifas);
 		ret = -FI_ENODATA;
 		goto free_ranked;
 	}

@@ -38,8 +38,8 @@ struct fab_netif {
  * List the interfaces, one entry for each address, best first. filter is the value of FI_TCP_IFACE, or NULL: a comma
  * list of names, globs ("eth*"), addresses and ranges ("10.0.0.0/8"). An item with '^' or '!' in front leaves out the
  * entries that it matches. If there are items without, only entries that match one of them are taken, in the order of
- * the items. The caller frees *list by free(). 0; -FI_ENODATA: the filter leaves none (logged, with the interfaces
- * that there are); -FI_ENOMEM; or -errno of the system.
+ * the items. The caller frees *list by free(). 0; -FI_ENODATA: the filter leaves none, or none is up; inside of
+ * fi_getinfo() that is reported to the core, with the interfaces that there are; -FI_ENOMEM; or -errno of the system.
  */
 int fab_netif_list(const struct fi_provider *prov, const char *filter, struct fab_netif **list, size_t *cnt);
 
