@@ -14,6 +14,7 @@
 #include "export.h"
 #include "getinfo.h"
 #include "log.h"
+#include "monitor.h"
 #include "param.h"
 #include "registry.h"
 #include "settings.h"
@@ -44,6 +45,7 @@ static void fabric_start(void)
 	fi_param_define(NULL, "wait_spin", FI_PARAM_INT,
 			"Longest time, in microseconds, for which a blocking read looks again before it sleeps. It "
 			"does so only where recent waits were shorter than this time; 0 sleeps at once (default: 100)");
+	fab_monitor_init();
 	fab_settings_define();
 	fab_registry_init();
 	fab_settings_report();
@@ -132,8 +134,7 @@ FAB_EXPORT int fi_fabric2(struct fi_info *info, struct fid_fabric **fabric, uint
 	return fab_fabric_1_1(info ? info->fabric_attr : NULL, fabric, context);
 }
 
-/* The names that fi_open() knows. There is no memory registration cache ("mr_cache"), since registration is cheap
- * here. */
+/* The names that fi_open() knows. */
 static const struct {
 	const char *name;
 	int (*open)(struct fid **fid, void *context);
@@ -141,6 +142,7 @@ static const struct {
 	{ "explain", fab_explain_open },
 	{ "logging", fab_log_open },
 	{ "stats", fab_stats_open },
+	{ "mr_cache", fab_monitor_open },
 };
 
 FAB_EXPORT int fi_open(uint32_t version, const char *name, void *attr, size_t attr_len, uint64_t flags,

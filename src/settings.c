@@ -17,7 +17,6 @@
 #include <unistd.h>
 
 #define NO_DEVICE_MEMORY	"device memory (FI_HMEM) is not supported"
-#define NO_CACHE		"there is no registration cache"
 
 /* Parameters of upstream's core, without the "FI_" of their variables. */
 static const struct {
@@ -37,12 +36,9 @@ static const struct {
 	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hook", FI_PARAM_STRING, "there are no hook providers" },
-	{ "mr_cache_max_count", FI_PARAM_SIZE_T, NO_CACHE },
-	{ "mr_cache_max_size", FI_PARAM_SIZE_T, NO_CACHE },
-	{ "mr_cache_monitor", FI_PARAM_STRING, NO_CACHE },
-	{ "mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
-	{ "mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
-	{ "mr_ze_cache_monitor_enabled", FI_PARAM_BOOL, NO_CACHE },
+	{ "mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
+	{ "mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
+	{ "mr_ze_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "offload_coll_provider", FI_PARAM_STRING, "the endpoint's own provider executes its collectives" },
 	{ "perf_cntr", FI_PARAM_STRING, "there is no hook provider that counts" },
 	{ "universe_size", FI_PARAM_SIZE_T, "tables of peers grow as needed" },

@@ -11,6 +11,7 @@
 #include "fabric.h"
 #include "getinfo.h"
 #include "log.h"
+#include "monitor.h"
 #include "stats.h"
 
 #include <stdio.h>
@@ -134,6 +135,7 @@ const struct fab_core_ops fab_reasons_ops = {
 	.count_fabric = fab_count_fabric,
 	.dupinfo = fab_dupinfo_of,
 	.stats_page = fab_stats_page,
+	.monitor = &fab_monitor,
 };
 
 static void why_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered,

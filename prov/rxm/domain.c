@@ -14,36 +14,54 @@
 #include "common/trigger/trigger.h"
 
 #define TX_BELOW	256		/* operations that a connection can have outstanding below */
-#define KEY_TRIES	8
 
-/* ---- memory regions: the application's descriptor is the region below ---- */
+/* ---- memory regions: the application's descriptor is a struct rxm_mr ---- */
 
 static int mr_close(struct fid *fid)
 {
-	struct fid_mr *mr = fab_container(fid, struct fid_mr, fid);
-	struct fid_mr *below = mr->mem_desc;
-	struct fab_mr *region = fab_container(mr, struct fab_mr, mr_fid);
+	struct fid_mr *fid_mr = fab_container(fid, struct fid_mr, fid);
+	struct rxm_mr *mr = fid_mr->mem_desc;
+	struct fab_mr *region = fab_container(fid_mr, struct fab_mr, mr_fid);
 	struct rxm_domain *domain = fab_container(region->domain, struct rxm_domain, base);
 	int ret = domain->mr_close_base(fid);
 
-	return ret ? ret : fi_close(&below->fid);
+	if (ret)
+		return ret;
+	ret = fi_close(&mr->below->fid);
+	if (mr->offer)
+		fi_close(&mr->offer->fid);
+	free(mr);
+	return ret;
 }
 
-int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t access, struct fid_mr **mr)
+int rxm_mr_offer(struct rxm_domain *domain, struct rxm_mr *mr)
 {
-	int ret = -FI_ENOKEY;
+	struct fid_mr *offer;
+	int ret = 0;
 
-	/* if applications choose keys, a key made here must only differ from all of theirs */
-	for (int i = 0; i < KEY_TRIES && ret == -FI_ENOKEY; i++)
-		ret = fi_mr_reg(domain->below, buf, len, access, 0, fab_random64() | 1ULL << 63, 0, mr, NULL);
+	if ((mr->access & FI_REMOTE_READ) || mr->offer)
+		return 0;
+	pthread_mutex_lock(&domain->lock);
+	if (!mr->offer) {
+		ret = fi_mr_reg(domain->below, mr->base, mr->len, RXM_PIN_OFFER, 0, 0, 0, &offer, NULL);
+		if (!ret)
+			mr->offer = offer;
+	}
+	pthread_mutex_unlock(&domain->lock);
 	return ret;
+}
+
+/* The access of a region below. A receive is filled by a read of ours, if its message is announced. */
+static uint64_t access_below(const struct rxm_domain *domain, uint64_t access)
+{
+	return domain->mr_local && (access & FI_RECV) ? access | FI_READ : access;
 }
 
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
 	struct fi_mr_attr full, low;
-	struct fid_mr *below;
+	struct rxm_mr *own;
 	int ret;
 
 	if (!attr || !mr)
@@ -51,19 +69,26 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	fab_mr_read_attr(&domain->base, attr, &full);
 	full.access = fab_mr_access(&domain->base, full.access);
 	low = (struct fi_mr_attr) {
-		.mr_iov = full.mr_iov, .iov_count = full.iov_count, .access = full.access, .offset = full.offset,
+		.mr_iov = full.mr_iov, .iov_count = full.iov_count,
+		.access = access_below(domain, full.access), .offset = full.offset,
 		.requested_key = domain->own_keys ? fab_random64() | 1ULL << 63 : full.requested_key,
 	};
-	ret = fi_mr_regattr(domain->below, &low, 0, &below);
+	own = calloc(1, sizeof(*own));
+	if (!own)
+		return -FI_ENOMEM;
+	ret = fi_mr_regattr(domain->below, &low, 0, &own->below);
 	if (ret)
-		return ret;
-	if (!domain->own_keys)
-		full.requested_key = fi_mr_key(below);
-	ret = fab_mr_ops.regattr(fid, &full, flags, mr);
-	if (ret) {
-		fi_close(&below->fid);
-		return ret;
+		goto free_own;
+	own->access = low.access;
+	if (full.iov_count) {
+		own->base = full.mr_iov->iov_base;
+		own->len = full.mr_iov->iov_len;
 	}
+	if (!domain->own_keys)
+		full.requested_key = fi_mr_key(own->below);
+	ret = fab_mr_ops.regattr(fid, &full, flags, mr);
+	if (ret)
+		goto close_below;
 	pthread_mutex_lock(&domain->lock);
 	if (!domain->mr_close_base) {
 		domain->mr_fid_ops = *(*mr)->fid.ops;
@@ -72,8 +97,14 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	}
 	pthread_mutex_unlock(&domain->lock);
 	(*mr)->fid.ops = &domain->mr_fid_ops;
-	(*mr)->mem_desc = below;
+	(*mr)->mem_desc = own;
 	return 0;
+
+close_below:
+	fi_close(&own->below->fid);
+free_own:
+	free(own);
+	return ret;
 }
 
 static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_t access, uint64_t offset, uint64_t key,
@@ -107,6 +138,7 @@ static int domain_close(struct fid *fid)
 
 	if (ret)
 		return ret;
+	fab_mrc_fini(&domain->cache);
 	fi_close(&domain->below->fid);
 	fi_freeinfo(domain->below_info);
 	fi_freeinfo(domain->most);
@@ -187,12 +219,18 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 	ret = domain->most ? rxm_info_raise(domain->most) : -FI_ENOMEM;
 	if (!ret)
 		ret = fi_domain(fabric->below, domain->below_info, &domain->below, NULL);
+	if (!ret) {
+		domain->mr_local = domain->below_info->domain_attr->mr_mode & FI_MR_LOCAL;
+		/* other providers register for nothing */
+		ret = fab_mrc_init(&domain->cache, domain->mr_local ? &rxm_prov : NULL, &rxm_pin_ops);
+		if (ret)
+			fi_close(&domain->below->fid);
+	}
 	if (ret) {
 		fi_freeinfo(domain->below_info);
 		fi_freeinfo(domain->most);
 		return ret;
 	}
-	domain->mr_local = domain->below_info->domain_attr->mr_mode & FI_MR_LOCAL;
 	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	domain->has_dc = domain->patient = !strcmp(fabric->below_name, "tcp");
 	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));

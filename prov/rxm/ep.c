@@ -7,6 +7,7 @@
  */
 #include "rxm/rxm.h"
 
+#include <sched.h>
 #include <stdlib.h>
 #include "base/clock.h"
 #include "common/collective/collective.h"
@@ -223,6 +224,12 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 	fi_close(&ep->pep->fid);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);
+	/* a thread that registers buffers comes back to what they were for */
+	while (ep->poller->registering) {
+		fab_engine_unlock(ep->base.engine);
+		sched_yield();
+		fab_engine_lock(ep->base.engine);
+	}
 	rxm_poller_settle(ep->poller);
 	fab_list_remove(&ep->poller_link);
 	fab_engine_unlock(ep->base.engine);

@@ -57,6 +57,7 @@ struct fab_offer rxm_offer_over(const char *below)
 	return (struct fab_offer) {
 		.secondary_caps = SECONDARY_CAPS,
 		.mr_mode_need = mr_mode_of(below),
+		.mr_mode_told = mr_mode_of(below) ? FI_MR_LOCAL : 0,
 		.mr_basic = true,
 		.tclasses = has_tclasses(below),
 		.tx_size = rxm_params.tx_size,

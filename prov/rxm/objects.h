@@ -20,6 +20,7 @@
 #include "base/pool.h"
 #include "base/table.h"
 #include "common/endpoint/endpoint.h"
+#include "common/mrcache/mrcache.h"
 #include "common/pace/pace.h"
 #include "common/receive/receive.h"
 #include "rxm/wire.h"
@@ -43,6 +44,9 @@
 #define RXM_SMALL		448	/* bytes behind the headers of a packet in ep->small */
 #define RXM_BIG_MIN		4608	/* likewise in ep->big, at least */
 #define RXM_AMO_MAX		2048	/* bytes of elements of an atomic */
+#define RXM_COPY_MAX	4096	/* bytes of an RMA that is copied rather than registered */
+#define RXM_CHUNK	(512 << 10)	/* bytes of a long message that are registered and read at a time */
+#define RXM_CHUNKS	4	/* reads of a message at a time, while its buffer is being registered */
 #define RXM_SEG_MAX		(1u << 24)	/* bytes of a message in segments */
 /* Packets of each enum rxm_load that may be under way to a connection with cnt packet buffers. Four buffers remain for
  * packets of credit: at most two of each load are sent before the peer has taken one. */
@@ -76,6 +80,17 @@ struct rxm_fabric {
 	struct fid_fabric *below;	/* owned */
 };
 
+/* A region of the application, over a device: what its descriptors point to. */
+struct rxm_mr {
+	struct fid_mr *below;		/* owned: has the rights and the key that the application asked for */
+	/* Owned, or NULL: the same memory with a key for peers that read an announced message, where `below` does not
+	 * allow that. Made when it is first needed, under domain->lock. */
+	struct fid_mr *_Atomic offer;
+	void *base;
+	size_t len;
+	uint64_t access;
+};
+
 /* A pool of packet buffers of one size, which never move. Guarded by the lock of the endpoint's engine. */
 struct rxm_bufs {
 	struct fid_domain *below;	/* borrowed: chunks are registered here; NULL: registration is not needed */
@@ -97,14 +112,21 @@ struct rxm_domain {
 	struct fi_info *most;		/* owned: the most that an endpoint may ask for */
 	bool mr_local;			/* the provider below needs local memory registered (FI_MR_LOCAL) */
 	bool mr_virt;			/* remote addresses are virtual addresses (FI_MR_VIRT_ADDR) */
+	struct fab_mrc cache;		/* registrations for operations: pins.c */
 	bool own_keys;			/* regions get keys of ours below, not those of the application */
 	bool has_dc;			/* the provider below has FI_DELIVERY_COMPLETE */
 	bool patient;			/* the provider below waits until a busy peer accepts the connection */
-	/* Guards the next three fields (the last two until they are set). An engine's lock is taken inside of it. */
+	/* Guards the next three fields (the last two until they are set), and rxm_mr.offer. An engine's lock is taken
+	 * inside of it. */
 	pthread_mutex_t lock;
 	struct fab_list pollers;	/* struct rxm_poller.link */
 	struct fi_ops mr_fid_ops;	/* of regions: the common ones, with our close */
 	int (*mr_close_base)(struct fid *fid);	/* close of prov/common */
+};
+
+/* The registrations that a call has made for its buffers. */
+struct rxm_pins {
+	struct fab_pin *pin[RXM_IOV_LIMIT];	/* NULL: none, or taken over by the operation */
 };
 
 struct rxm_conn;
@@ -160,7 +182,7 @@ struct rxm_tx {
 	uint64_t below_flags;
 	uint64_t len, data;
 	uint8_t what;			/* enum rxm_tx_what */
-	uint8_t iov_cnt, rma_cnt, mr_cnt, user_cnt;
+	uint8_t iov_cnt, rma_cnt, pin_cnt, user_cnt;
 	uint8_t parts;			/* operations below of a read or write: one for each rma, or 1 for all */
 	uint8_t rma_at;			/* parts that have completed */
 	uint8_t code;			/* enum fab_op_code, of an operation of the application */
@@ -174,6 +196,12 @@ struct rxm_tx {
 	bool has_slot;
 	bool flying;			/* the provider below has it */
 	bool want_cq;
+	/* rendezvous, at the receiver: fetch.c */
+	bool fetching;			/* it is fetched in chunks; `turn` is valid */
+	bool registering;		/* a thread registers the next chunk, without the lock */
+	uint8_t chunk_cnt;		/* chunks that are being read */
+	struct rxm_tx *whole;		/* of a chunk: the message */
+	size_t chunk_at, chunk_left;	/* bytes whose reads have begun; that have not been read */
 	/* ---- not from here on ---- */
 	uint32_t slot;			/* in conn->asked */
 	int answer_err;
@@ -185,7 +213,7 @@ struct rxm_tx {
 	struct iovec iov[RXM_IOV_LIMIT];
 	void *desc[RXM_IOV_LIMIT];	/* descriptors of the provider below */
 	struct fi_rma_iov rma[RXM_IOV_LIMIT];
-	struct fid_mr *mr[RXM_IOV_LIMIT];	/* owned: registered for this operation */
+	struct fab_pin *pin[RXM_IOV_LIMIT];	/* owned: registrations for this operation */
 	/* the application's buffers: for the results of an atomic, or with the announced message */
 	struct iovec user[RXM_IOV_LIMIT];
 	void *user_desc[RXM_IOV_LIMIT];
@@ -193,6 +221,8 @@ struct rxm_tx {
 	struct fab_into into;
 	struct fab_msg msg;
 	uint64_t msg_id;		/* of the sender's request */
+	struct fab_list turn;		/* in poller->fetches */
+	int fetch_err;			/* why the chunks that have not begun are not read, or 0 */
 };
 
 /* A slot for a request that waits for its answer. The request's msg_id is made of the slot's index and gen. */
@@ -317,6 +347,7 @@ struct rxm_poller {
 	struct fab_list link;		/* in domain->pollers; under domain->lock, as user_cnt is */
 	unsigned user_cnt;
 	struct fab_engine *engine;	/* borrowed: its endpoints keep it */
+	struct rxm_domain *domain;	/* borrowed, likewise */
 	struct fid_fabric *fabric;	/* borrowed: below */
 	struct fid_eq *eq;		/* owned */
 	struct fid_cq *cq;		/* owned */
@@ -331,6 +362,9 @@ struct rxm_poller {
 	unsigned passes;		/* passes while no thread slept; wraps */
 	uint64_t events_ns;		/* when such a pass last read events */
 	bool reading;			/* in read_cq() */
+	struct fab_signal after;	/* runs after the pass or call, where it may take long: fetch.c */
+	struct fab_list fetches;	/* struct rxm_tx.turn: messages whose next chunk is to be registered */
+	unsigned registering;		/* threads that do so, without the lock */
 	int lost;			/* positive FI_E*: cq has failed and is not read any more; 0: it works */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
 	/* A connection whose end was read from the event queue, or NULL. It ends as soon as the completion queue has
@@ -357,6 +391,7 @@ struct rxm_ep {
 	uint64_t incarnation;		/* random: tells this endpoint from an earlier one at its address */
 	uint64_t seg_id;		/* number of the last message that was sent in segments */
 	size_t rx_len;			/* bytes of a packet, at most */
+	struct rxm_pins *pins;		/* what the call under way has registered before it took the lock; or NULL */
 	struct fab_pool tx_pool;	/* struct rxm_tx */
 	uint32_t tx_cnt, tx_size;	/* operations of the application: outstanding, and at most */
 	struct rxm_bufs small, big;	/* packets without and with payload */

@@ -384,6 +384,10 @@ static int poller_open(struct rxm_domain *domain, struct fab_engine *engine, str
 	if (!poller)
 		return -FI_ENOMEM;
 	poller->engine = engine;
+	poller->domain = domain;
+	poller->after.tell = rxm_fetch_after;
+	fab_list_init(&poller->after.link);
+	fab_list_init(&poller->fetches);
 	poller->fabric = fab_container(domain->base.fabric, struct rxm_fabric, base)->below;
 	fab_list_init(&poller->gone);
 	fab_list_init(&poller->eps);

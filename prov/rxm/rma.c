@@ -9,17 +9,48 @@
 
 #include <string.h>
 
+/* True if the payload goes through a packet buffer: it is short, and a buffer of it has no descriptor. A copy costs
+ * less than finding a registration, and much less than making one. */
+static bool is_copied(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	uint32_t i = 0;
+
+	if (!ep->domain->mr_local || len > RXM_COPY_MAX)
+		return false;
+	while (i < op->iov_cnt && op->desc && op->desc[i])
+		i++;
+	return i < op->iov_cnt;
+}
+
+static void copied_read_done(struct rxm_tx *tx, int err, const char *text)
+{
+	const uint8_t *from = tx->hold->pkt.data;
+
+	for (uint32_t i = 0; i < tx->user_cnt && !err; i++) {
+		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
+		from += tx->user[i].iov_len;
+	}
+	rxm_app_done(tx, err, text);
+}
+
 /* Prepare the local buffers so that the provider below can use them after the call. */
 static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 {
-	if (!(op->flags & FI_INJECT))
-		return rxm_tx_local(ep, tx, op->iov, op->desc, op->iov_cnt,
-				    op->code == FAB_OP_READ ? FI_READ : FI_WRITE);
+	bool reads = op->code == FAB_OP_READ;
+
+	if (!(op->flags & FI_INJECT) && !is_copied(ep, op, tx->len))
+		return rxm_tx_local(ep, tx, op->iov, op->desc, op->iov_cnt, reads ? RXM_PIN_FILL : FI_WRITE);
 	tx->hold_bufs = &ep->big;
 	tx->hold = rxm_buf_get(tx->hold_bufs);
 	if (!tx->hold)
 		return -FI_ENOMEM;
-	fab_iov_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
+	if (reads) {
+		fab_iov_copy(tx->user, op->iov, op->iov_cnt);
+		tx->user_cnt = op->iov_cnt;
+		tx->done = copied_read_done;
+	} else {
+		fab_iov_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
+	}
 	tx->iov[0] = (struct iovec) { tx->hold->pkt.data, tx->len };
 	tx->desc[0] = tx->hold->desc;
 	tx->iov_cnt = 1;

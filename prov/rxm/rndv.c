@@ -24,25 +24,34 @@ static uint64_t remote_addr(const struct rxm_domain *domain, const void *base)
 	return domain->mr_virt ? (uintptr_t) base : 0;
 }
 
-/* Register the buffers in iov for access by the peer, and describe them in rndv. */
-static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, uint32_t cnt, uint64_t access,
-		 struct rxm_rndv *rndv)
+#define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
+
+/* rxm_pin_take() or rxm_pin_make(). */
+typedef int pin_fn(struct rxm_ep *ep, struct rxm_tx *tx, const void *buf, size_t len, uint64_t access,
+		   struct fid_mr **mr);
+
+/* Describe the buffers in iov in rndv, for access by the peer: by the application's descriptors (desc, or NULL), or by
+ * registrations that pin gets. */
+static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, uint32_t cnt, pin_fn *pin,
+		 uint64_t access, struct rxm_rndv *rndv)
 {
 	memset(rndv, 0, sizeof(*rndv));
 	for (uint32_t i = 0; i < cnt; i++) {
 		struct rxm_iov *out = &rndv->iov[rndv->count];
+		struct fid_mr *mr;
 		int ret;
 
 		if (!iov[i].iov_len)
 			continue;
-		ret = rxm_reg(ep->domain, iov[i].iov_base, iov[i].iov_len, access, &tx->mr[tx->mr_cnt]);
+		mr = ep->domain->mr_local && desc ? rxm_mr_for(desc[i], access & REMOTE) : NULL;
+		ret = mr ? 0 : pin(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);
 		if (ret)
 			return ret;
-		tx->user_desc[rndv->count] = ep->domain->mr_local ? fi_mr_desc(tx->mr[tx->mr_cnt]) : NULL;
+		tx->user_desc[rndv->count] = ep->domain->mr_local ? fi_mr_desc(mr) : NULL;
 		tx->user[rndv->count] = iov[i];
 		out->addr = remote_addr(ep->domain, iov[i].iov_base);
 		out->len = iov[i].iov_len;
-		out->key = fi_mr_key(tx->mr[tx->mr_cnt++]);
+		out->key = fi_mr_key(mr);
 		rndv->count++;
 	}
 	tx->user_cnt = rndv->count;
@@ -64,7 +73,7 @@ int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 		hdr->flags |= RXM_FLAG_CQ_DATA;
 		hdr->data = op->data;
 	}
-	ret = offer(ep, tx, op->iov, op->iov_cnt, FI_REMOTE_READ | FI_WRITE, &rndv);
+	ret = offer(ep, tx, op->iov, op->desc, op->iov_cnt, rxm_pin_take, RXM_PIN_OFFER, &rndv);
 	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
 	tx->wants_answer = true;
 	return ret;
@@ -87,7 +96,7 @@ int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx)
 		return -FI_ENOMEM;
 	tx->buf->pkt.op = op;
 	tx->buf->pkt.op.flags &= ~(RXM_FLAG_ACK | RXM_FLAG_MATCH);
-	ret = offer(ep, tx, iov, cnt, FI_REMOTE_READ | FI_WRITE, &rndv);
+	ret = offer(ep, tx, iov, NULL, cnt, rxm_pin_make, RXM_PIN_OFFER, &rndv);
 	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));
 	return ret;
 }
@@ -229,19 +238,10 @@ static uint32_t into_iov(const struct fab_into *into, struct iovec *iov, void **
 
 static int start_read(struct rxm_conn *conn, struct rxm_tx *tx, const struct rxm_rndv *rndv)
 {
-	struct iovec iov[RXM_IOV_LIMIT];
-	void *desc[RXM_IOV_LIMIT];
-	uint32_t cnt = into_iov(&tx->into, iov, desc);
-	int ret;
-
-	ret = rxm_tx_local(conn->ep, tx, iov, desc, cnt, FI_READ);
-	if (ret)
-		return ret;
 	read_rndv(tx, rndv, tx->into.take);
 	set_parts(conn->ep, tx);
-	tx->control = true;
-	rxm_tx_start(conn, tx);
-	return 0;
+	tx->iov_cnt = (uint8_t) into_iov(&tx->into, tx->iov, tx->desc);
+	return rxm_fetch_start(conn, tx);
 }
 
 static int start_write(struct rxm_conn *conn, struct rxm_tx *tx)
@@ -249,12 +249,14 @@ static int start_write(struct rxm_conn *conn, struct rxm_tx *tx)
 	struct iovec iov[RXM_IOV_LIMIT];
 	void *desc[RXM_IOV_LIMIT];
 	struct rxm_rndv rndv;
+	uint32_t cnt;
 	int ret;
 
 	tx->what = RXM_TX_PACKET;
 	if (!rxm_tx_packet(conn->ep, tx, RXM_RNDV_WR, RXM_OP_MSG, sizeof(rndv)))
 		return -FI_ENOMEM;
-	ret = offer(conn->ep, tx, iov, into_iov(&tx->into, iov, desc), FI_REMOTE_WRITE, &rndv);
+	cnt = into_iov(&tx->into, iov, desc);
+	ret = offer(conn->ep, tx, iov, desc, cnt, rxm_pin_make, RXM_PIN_LEND, &rndv);
 	if (ret)
 		return ret;
 	memcpy(tx->buf->pkt.data, &rndv, sizeof(rndv));

@@ -61,14 +61,49 @@ static inline struct rxm_ep *rxm_ep_of(const struct fid *fid)
 	return fab_container(fab_ep_of(fid), struct rxm_ep, base);
 }
 
-/* Register len bytes at buf with the provider below, for this access (FI_SEND, FI_REMOTE_READ ...), under a key that
- * rxm chooses. 0: the caller closes *mr when no operation below uses it any more. -FI_E*: what the provider below
- * returned. Any thread, with or without the lock of an engine. */
-int rxm_reg(struct rxm_domain *domain, const void *buf, size_t len, uint64_t access, struct fid_mr **mr);
+/* ---- pins.c: registrations for operations whose buffers the application has not registered ---- */
+
+/* The uses of memory. An operation that reads memory here also finds what was registered for a peer's reads. */
+#define RXM_PIN_OFFER	(FI_REMOTE_READ | FI_WRITE)	/* a peer reads it, or a write of ours is from it */
+#define RXM_PIN_FILL	FI_READ				/* a read of ours goes there */
+#define RXM_PIN_LEND	FI_REMOTE_WRITE			/* a peer writes there */
+
+#define RXM_UNPINNED	4	/* result of making an entry: register its buffers without the lock, and try again */
+
+extern const struct fab_mrc_ops rxm_pin_ops;
+/* Get a registration of len bytes at buf, which the entry owns from then on: one that ep->pins has, or a cached one.
+ * 0: *mr is the region of the provider below. RXM_UNPINNED: there is none. Lock held. */
+int rxm_pin_take(struct rxm_ep *ep, struct rxm_tx *tx, const void *buf, size_t len, uint64_t access,
+		 struct fid_mr **mr);
+/* The same, or make one, with the lock held: where it cannot be released. 0, or -FI_E* of the provider below. */
+int rxm_pin_make(struct rxm_ep *ep, struct rxm_tx *tx, const void *buf, size_t len, uint64_t access,
+		 struct fid_mr **mr);
+/* Register the buffers of op, as far as it has no descriptors. 0: the caller calls rxm_pins_put() later; -FI_E* of the
+ * provider below. The lock need not be held. */
+int rxm_pins_get(struct rxm_ep *ep, const struct fab_op *op, struct rxm_pins *pins);
+/* Give those back that no operation has taken over. */
+void rxm_pins_put(struct rxm_ep *ep, struct rxm_pins *pins);
+/* An entry ends: give its registrations back, and fetch no more chunks of it. Lock held. */
+void rxm_tx_unpin(struct rxm_ep *ep, struct rxm_tx *tx);
+/* The region below that belongs to a descriptor of ours, and permits a peer this access. NULL: there is none, or desc
+ * is NULL. */
+static inline struct fid_mr *rxm_mr_for(void *desc, uint64_t access)
+{
+	struct rxm_mr *mr = desc;
+
+	if (!mr || (mr->access & access) == access)
+		return mr ? mr->below : NULL;
+	return access == FI_REMOTE_READ ? mr->offer : NULL;
+}
+/* Make the region for announced messages, for which rxm_mr_for() has found none. 0; -FI_E* of the provider below. No
+ * lock need be held. */
+int rxm_mr_offer(struct rxm_domain *domain, struct rxm_mr *mr);
 /* The descriptor of the provider below that belongs to one of ours; NULL for NULL. */
 static inline void *rxm_desc_below(void *desc)
 {
-	return desc ? fi_mr_desc(desc) : NULL;
+	const struct rxm_mr *mr = desc;
+
+	return mr ? fi_mr_desc(mr->below) : NULL;
 }
 
 /* ---- bufs.c: lock held, or no other thread can reach the object yet or any more ---- */
@@ -256,8 +291,8 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text);
  * -FI_ENOMEM. */
 int rxm_app_tx(struct rxm_ep *ep, const struct fab_op *op, size_t len, enum rxm_tx_what what, struct rxm_tx **tx);
 /* Set the entry's local buffers: at most RXM_IOV_LIMIT, with our descriptors in desc, or NULL. Each gets a descriptor
- * of the provider below where that needs one: the caller's descriptor, or the descriptor of a new registration for
- * access, which the entry owns. 0, or -FI_E*: the caller frees the entry. */
+ * of the provider below where that needs one: the caller's descriptor, or that of a registration for access, which
+ * the entry owns. 0; RXM_UNPINNED: the caller frees the entry. */
 int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
 		 uint64_t access);
 
@@ -350,6 +385,20 @@ int rxm_rndv_make(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx *tx)
 int rxm_rndv_convert(struct rxm_ep *ep, struct rxm_tx *tx);
 /* RNDV_WR: the peer says where to write a message that we announced. */
 void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len);
+
+/* ---- fetch.c ---- */
+
+/* Read an announced message into the buffers of its receive; tx has rma, into, and done. 0: done() will be called.
+ * -FI_E*: the caller frees tx. Lock held. */
+int rxm_fetch_start(struct rxm_conn *conn, struct rxm_tx *tx);
+/* rxm_poller.after. */
+void rxm_fetch_after(struct fab_signal *signal);
+/* Have after() called when the lock is released. Lock held. */
+static inline void rxm_poller_after(struct rxm_poller *poller)
+{
+	if (fab_list_empty(&poller->after.link))
+		fab_list_add_tail(&poller->engine->signals, &poller->after.link);
+}
 
 /* ---- coll.c: lock held ---- */
 

@@ -281,9 +281,50 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	return 0;
 }
 
+/* Submit an operation with these registrations, which stay the caller's as far as it does not take them over. */
+static int submit_pinned(struct rxm_ep *ep, const struct fab_op *op, struct rxm_pins *pins)
+{
+	int ret;
+
+	ep->pins = pins;
+	ret = submit_locked(ep, op);
+	ep->pins = NULL;
+	return ret;
+}
+
 int rxm_submit_locked(struct fab_ep *base, const struct fab_op *op)
 {
-	return submit_locked(fab_container(base, struct rxm_ep, base), op);
+	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	int ret = submit_locked(ep, op);
+	struct rxm_pins pins;
+
+	if (ret != RXM_UNPINNED)
+		return ret;
+	ret = rxm_pins_get(ep, op, &pins);
+	if (ret)
+		return ret;
+	ret = submit_pinned(ep, op, &pins);
+	rxm_pins_put(ep, &pins);
+	return ret;
+}
+
+/* Register the buffers of an operation without the lock, which is held on entry and on return. A registration ends with
+ * its operation; it is the caller's reference that lets the operation find it. */
+static __attribute__((noinline))
+int register_and_submit(struct rxm_ep *ep, const struct fab_op *op)
+{
+	struct fab_engine *engine = ep->base.engine;
+	struct rxm_pins pins;
+	int ret;
+
+	fab_engine_unlock(engine);
+	ret = rxm_pins_get(ep, op, &pins);
+	fab_engine_enter(engine);
+	if (ret)
+		return ret;
+	ret = submit_pinned(ep, op, &pins);
+	rxm_pins_put(ep, &pins);
+	return ret;
 }
 
 ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
@@ -296,8 +337,10 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 	/* an application that only sends never makes progress otherwise, and completions free room */
 	if (ret == -FI_EAGAIN) {
 		fab_engine_run(engine);
-		ret = rxm_submit_locked(&ep->base, op);
+		ret = submit_locked(ep, op);
 	}
+	if (__builtin_expect(ret > 0, 0))
+		ret = register_and_submit(ep, op);
 	fab_engine_unlock(engine);
 	return ret;
 }

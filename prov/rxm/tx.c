@@ -55,8 +55,8 @@ void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 {
 	if (tx->then)
 		rxm_tx_free(ep, tx->then);
-	for (int i = 0; i < tx->mr_cnt; i++)
-		fi_close(&tx->mr[i]->fid);
+	if (__builtin_expect(tx->pin_cnt || tx->fetching, 0))
+		rxm_tx_unpin(ep, tx);
 	if (tx->buf)
 		rxm_buf_put(tx->bufs, tx->buf);
 	if (tx->hold)
@@ -72,6 +72,7 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 	tx->iov_cnt = 0;
 	for (size_t i = 0; i < cnt; i++) {
 		uint32_t n = tx->iov_cnt;
+		struct fid_mr *mr;
 		int ret;
 
 		if (!iov[i].iov_len)
@@ -81,10 +82,10 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 		if (ep->domain->mr_local && desc && desc[i]) {
 			tx->desc[n] = rxm_desc_below(desc[i]);
 		} else if (ep->domain->mr_local) {
-			ret = rxm_reg(ep->domain, iov[i].iov_base, iov[i].iov_len, access, &tx->mr[tx->mr_cnt]);
+			ret = rxm_pin_take(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);
 			if (ret)
 				return ret;
-			tx->desc[n] = fi_mr_desc(tx->mr[tx->mr_cnt++]);
+			tx->desc[n] = fi_mr_desc(mr);
 		}
 		tx->iov_cnt++;
 	}
@@ -274,8 +275,19 @@ void rxm_tx_fail_all(struct rxm_conn *conn, int err, const char *text)
 		tx->gone = true;
 		tell(tx, err, text);
 	}
+	rxm_tx_fail_list(&conn->ctlq, err, text);	/* before waiting: the chunks of messages in there */
+	fab_list_for_each_safe(&conn->waiting, link, next) {
+		struct rxm_tx *tx = fab_container(link, struct rxm_tx, link);
+
+		if (!tx->registering)
+			continue;
+		/* a thread comes back to it */
+		fab_list_remove(link);
+		tx->gone = true;
+		tell(tx, err, text);
+		tx->conn = NULL;
+	}
 	rxm_tx_fail_list(&conn->waiting, err, text);
-	rxm_tx_fail_list(&conn->ctlq, err, text);
 	rxm_tx_fail_list(&conn->answerq, err, text);
 	rxm_tx_fail_list(&conn->txq, err, text);
 }

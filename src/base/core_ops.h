@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "base/list.h"
 
 struct fi_info;
 struct fi_provider;
@@ -56,6 +57,51 @@ struct fab_why {
 	const char *offered;	/* the provider's value; with FAB_WHY_CALL what went wrong */
 };
 
+/*
+ * The memory monitor of the process: it tells the caches of registrations that virtual memory is not the same memory
+ * any more, because it was unmapped, moved or discarded. src/monitor.c says how it knows.
+ */
+
+/* What a cache gives to the monitor; embedded in it. The functions are called with the monitor's lock held, by any
+ * thread, among them one that must not wait for a thread that frees memory: they neither allocate nor free memory, call
+ * nothing of the library, and take no lock. */
+struct fab_mem_watcher {
+	struct fab_list link;		/* private to the monitor */
+	/* The memory in [start, end) is another one, or soon will be. */
+	void (*changed)(struct fab_mem_watcher *watcher, uintptr_t start, uintptr_t end);
+	/* Shrink [*start, *end) so that it has no memory that this cache wants to be watched. */
+	void (*spare)(struct fab_mem_watcher *watcher, uintptr_t *start, uintptr_t *end);
+};
+
+/* Any thread, except where a function says otherwise. A thread that holds the lock must not free memory, since a free()
+ * may unmap some, which waits for the monitor, which waits for the lock. */
+struct fab_monitor {
+	/* Begin to tell this cache. 0: the caller calls leave() later. -FI_ENOSYS: this process has no monitor (logged
+	 * once), so that nothing may be cached. Lock not held. */
+	int (*join)(struct fab_mem_watcher *watcher);
+	/* Undo join(). Nothing calls the watcher's functions after this. Also in a child of fork(2), for the parent's
+	 * watcher. Lock not held. */
+	void (*leave)(struct fab_mem_watcher *watcher);
+	void (*lock)(void);
+	void (*unlock)(void);
+	/* True if all changes of watched memory that began before this call are told before the lock can next be taken.
+	 * False: one is under way, so that what is cached means nothing now. Lock not held. */
+	bool (*quiet)(void);
+	/* True if registrations of [addr, addr + len) that were made before are still good. Lock held. */
+	bool (*valid)(uintptr_t addr, size_t len);
+	/* Watch [addr, addr + len) from now on, whole pages. *gen is for same(). False: this memory cannot be watched.
+	 * Lock not held. */
+	bool (*watch)(uintptr_t addr, size_t len, uint64_t *gen);
+	/* True if this memory, which is resident by now, is of a kind whose changes are all noticed. Lock not held. */
+	bool (*lasts)(uintptr_t addr, size_t len);
+	/* True if no watched memory has changed since watch() gave gen. Lock held. */
+	bool (*same)(uint64_t gen);
+	/* Nobody needs [addr, addr + len) watched any more, as far as the caches do not say otherwise. Lock held. */
+	void (*unwatch)(uintptr_t addr, size_t len);
+	/* The settings of the caches: bytes and number of registrations, at most. */
+	size_t max_size, max_cnt;
+};
+
 struct fab_core_ops {
 	size_t size;		/* of this struct, in the core that filled it */
 	/* True if the calling thread's fi_getinfo() wants reasons: the user asked for an explanation, or a first call
@@ -78,6 +124,8 @@ struct fab_core_ops {
 	/* The page of this process (weft/stats.h), made by the first call in it, also in a child of fork(2). It stays
 	 * at its address while the core is loaded. NULL: no memory. Any thread. */
 	struct fi_stats_page *(*stats_page)(void);
+	/* Constant. */
+	const struct fab_monitor *monitor;
 };
 
 /* Our core's table, or NULL if another core loaded the provider. internal is provider->context.internal. */

@@ -4,6 +4,7 @@
  * The two sides are two processes of the client.
  */
 #include <rdma/fi_atomic.h>
+#include <rdma/fi_ext.h>
 #include <string.h>
 
 #include "clients.h"
@@ -279,16 +280,18 @@ TEST_PROV(ompi_mtl_main_sequence, FI_TAGGED | FI_MSG, RDM_ONLY)
 	mtl_sequence(t, "ompi_mtl_main");
 }
 
-/* It asks for the memory monitor of the registration cache, and goes on without. */
+/* It asks for the memory monitor of the registration cache, which takes no other object than a monitor. */
 TEST_PROV(ompi_asks_for_mr_cache, 0, .alone = true)
 {
-	struct fid *fid = NULL;
-	int ret;
+	struct fid *fid = NULL, *second = NULL, other = { .fclass = FI_CLASS_LOG };
 
 	if (!run.ours)
-		ABSENT("upstream has one");
-	ret = fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &fid, NULL);
-	CHECK_RET(ret, -FI_ENOSYS);
+		ABSENT("upstream looks at nothing");
+	MUST(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &fid, NULL));
+	CHECK_EQ(fid->fclass, FI_CLASS_MR_CACHE);
+	CHECK_RET(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &second, NULL), -FI_EALREADY);
+	CHECK_RET(fi_import_fid(fid, &other, 0), -FI_EINVAL);
+	MUST(fi_close(fid));
 }
 
 /* ---- Open MPI's btl: one-sided, 64-bit atomics */

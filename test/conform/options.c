@@ -181,7 +181,7 @@ struct open_row {
 
 static const struct open_row open_rows[] = {
 	{ "unknown", "no such object", FI_VERSION(1, 13), 0, 0, -FI_ENOSYS },
-	{ "mr_cache", "mr_cache", FI_VERSION(1, 13), 0, 0, -FI_ENOSYS },
+	{ "mr_cache_flags", "mr_cache", FI_VERSION(1, 13), 1, 0, -FI_EBADFLAGS },
 	{ "too_new", "logging", FI_VERSION(99, 0), 0, 0, -FI_ENOSYS },
 	{ "flags", "logging", FI_VERSION(1, 14), 1, 0, -FI_EBADFLAGS },
 	{ "attr", "logging", FI_VERSION(1, 14), 0, 8, -FI_EINVAL },

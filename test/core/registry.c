@@ -290,7 +290,7 @@ static void open_objects(void)
 {
 	struct fid *fid = NULL;
 
-	child_check(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &fid, NULL) == -FI_ENOSYS);
+	child_check(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 4, &fid, NULL) == -FI_EBADFLAGS);
 	child_check(fi_open(FI_VERSION(1, 13), "nonsense", NULL, 0, 0, &fid, NULL) == -FI_ENOSYS);
 	child_check(fi_open(FI_VERSION(2, 7), "logging", NULL, 0, 0, &fid, NULL) == -FI_ENOSYS);
 	child_check(fi_open(FI_VERSION(1, 13), "logging", NULL, 0, 4, &fid, NULL) == -FI_EBADFLAGS);

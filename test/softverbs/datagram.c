@@ -68,11 +68,11 @@ int sv_ud_send(struct sv_qp *qp, struct sv_swqe *wqe)
 		return sv_qp_send(qp, &pkt, iov, 1) == EAGAIN ? SV_UD_FULL : IBV_WC_SUCCESS;
 	}
 	for (i = 0; i < wqe->wr.num_sge; i++) {
-		void *ptr = sv_mem(qp->qp.pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length, 0);
+		const void *ptr = sv_mem_read(qp->qp.pd, wqe->sge[i].lkey, wqe->sge[i].addr, wqe->sge[i].length, 0);
 
 		if (!ptr && wqe->sge[i].length)
 			return IBV_WC_LOC_PROT_ERR;
-		iov[i] = (struct iovec) { ptr, wqe->sge[i].length };
+		iov[i] = (struct iovec) { (void *) ptr, wqe->sge[i].length };
 	}
 	return sv_qp_send(qp, &pkt, iov, wqe->wr.num_sge) == EAGAIN ? SV_UD_FULL : IBV_WC_SUCCESS;
 }

@@ -6,6 +6,7 @@
 #include "sv.h"
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -17,6 +18,8 @@ struct sv_mr {
 	int access;
 	uint64_t pages;			/* kept in memory */
 	size_t mapped;			/* bytes of a dma-buf, from the page that mr.addr is on */
+	uint8_t *seen;			/* what the device has read last of pinned pages, each byte in its place */
+	bool pinned;
 };
 
 static struct sv_mr **regions;
@@ -67,6 +70,35 @@ void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int a
 	if (addr < mr->iova || addr - mr->iova > mr->mr.length || len > mr->mr.length - (addr - mr->iova))
 		return NULL;
 	return (uint8_t *) mr->mr.addr + (addr - mr->iova);
+}
+
+const void *sv_mem_read(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access)
+{
+	uint8_t *at = sv_mem(pd, key, addr, len, access);
+	struct sv_mr *mr = at ? mr_find(key) : NULL;
+
+	if (!mr || !mr->pinned || !len)
+		return at;
+	if (!mr->seen)
+		mr->seen = malloc(mr->mr.length);
+	if (!mr->seen)
+		return NULL;
+	sv_pin_read(mr->mr.handle, at, len, mr->seen + (addr - mr->iova));
+	return mr->seen + (addr - mr->iova);
+}
+
+bool sv_mem_write(struct ibv_pd *pd, uint32_t key, uint64_t addr, const void *from, uint64_t len, int access)
+{
+	uint8_t *at = sv_mem(pd, key, addr, len, access);
+	struct sv_mr *mr = at ? mr_find(key) : NULL;
+
+	if (!mr)
+		return false;
+	if (mr->pinned && len)
+		sv_pin_write(mr->mr.handle, at, len, from);
+	else
+		memcpy(at, from, len);
+	return true;
 }
 
 /* A free place in the table; region_cnt if there is none and no memory for more. */
@@ -122,6 +154,15 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 		free(mr);
 		errno = ENOMEM;
 		return NULL;
+	}
+	if (sv_pins() && !(access & IBV_ACCESS_ON_DEMAND)) {
+		errno = sv_pin(place, addr, length);
+		if (errno) {
+			sv_unlock();
+			free(mr);
+			return NULL;
+		}
+		mr->pinned = true;
 	}
 	regions[place] = mr;
 	mr->mr.context = pd->context;
@@ -190,10 +231,13 @@ int ibv_dereg_mr(struct ibv_mr *ibv_mr)
 	sv_lock();
 	regions[mr->mr.handle] = NULL;
 	pinned_pages -= mr->pages;
+	if (mr->pinned)
+		sv_unpin(mr->mr.handle);
 	fab_container(mr->mr.pd, struct sv_pd, pd)->ref_cnt--;
 	sv_unlock();
 	if (mr->mapped)
 		munmap((void *) ((uintptr_t) mr->mr.addr & ~4095ull), mr->mapped);
+	free(mr->seen);
 	free(mr);
 	return 0;
 }

@@ -148,17 +148,17 @@ static int gather(struct sv_qp *qp, const struct sv_swqe *wqe, uint64_t len, str
 	for (i = 0; i < wqe->wr.num_sge && len; i++) {
 		const struct ibv_sge *sge = &wqe->sge[i];
 		uint64_t part;
-		void *ptr;
+		const void *ptr;
 
 		if (skip >= sge->length) {
 			skip -= sge->length;
 			continue;
 		}
 		part = sge->length - skip < len ? sge->length - skip : len;
-		ptr = sv_mem(qp->qp.pd, sge->lkey, sge->addr + skip, part, 0);
+		ptr = sv_mem_read(qp->qp.pd, sge->lkey, sge->addr + skip, part, 0);
 		if (!ptr)
 			return -1;
-		iov[cnt++] = (struct iovec) { ptr, part };
+		iov[cnt++] = (struct iovec) { (void *) ptr, part };
 		len -= part;
 		skip = 0;
 	}

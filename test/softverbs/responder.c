@@ -41,17 +41,14 @@ int sv_scatter(struct ibv_pd *pd, const struct sv_rqe *rqe, uint64_t offset, con
 	for (i = 0; i < rqe->sge_cnt && len; i++) {
 		const struct ibv_sge *sge = &rqe->sge[i];
 		uint64_t part;
-		void *to;
 
 		if (offset >= sge->length) {
 			offset -= sge->length;
 			continue;
 		}
 		part = sge->length - offset < len ? sge->length - offset : len;
-		to = sv_mem(pd, sge->lkey, sge->addr + offset, part, IBV_ACCESS_LOCAL_WRITE);
-		if (!to)
+		if (!sv_mem_write(pd, sge->lkey, sge->addr + offset, from, part, IBV_ACCESS_LOCAL_WRITE))
 			return SV_NAK_OP;
-		memcpy(to, from, part);
 		from += part;
 		len -= part;
 		offset = 0;
@@ -90,7 +87,6 @@ static int take_receive(const struct target *t, const struct sv_pkt *pkt)
 
 static int store(const struct target *t, const struct sv_pkt *pkt, const uint8_t *payload)
 {
-	void *to;
 	int nak;
 
 	if (pkt->op == SV_SEND) {
@@ -101,12 +97,9 @@ static int store(const struct target *t, const struct sv_pkt *pkt, const uint8_t
 	}
 	if (!pkt->len)
 		return 0;
-	to = t->access & IBV_ACCESS_REMOTE_WRITE ?
-	     sv_mem(t->pd, pkt->rkey, pkt->raddr + pkt->offset, pkt->len, IBV_ACCESS_REMOTE_WRITE) : NULL;
-	if (!to)
-		return SV_NAK_ACCESS;
-	memcpy(to, payload, pkt->len);
-	return 0;
+	return (t->access & IBV_ACCESS_REMOTE_WRITE) &&
+	       sv_mem_write(t->pd, pkt->rkey, pkt->raddr + pkt->offset, payload, pkt->len, IBV_ACCESS_REMOTE_WRITE) ?
+	       0 : SV_NAK_ACCESS;
 }
 
 /* Is the packet what is left of a message whose beginning was refused? It comes again as a whole. */
@@ -200,8 +193,9 @@ static void next_part(struct sv_reply *reply)
 	uint64_t left = reply->pkt.total - reply->pkt.offset;
 
 	reply->pkt.len = left < SV_PAYLOAD_MAX ? left : SV_PAYLOAD_MAX;
-	reply->from = reply->pkt.len ? sv_mem(reply->pd, reply->key, reply->raddr + reply->pkt.offset, reply->pkt.len,
-					      IBV_ACCESS_REMOTE_READ) : NULL;
+	reply->from = reply->pkt.len ?
+		      (void *) sv_mem_read(reply->pd, reply->key, reply->raddr + reply->pkt.offset, reply->pkt.len,
+					   IBV_ACCESS_REMOTE_READ) : NULL;
 	if (reply->from || !reply->pkt.len)
 		return;
 	reply->pkt.op = SV_NAK;

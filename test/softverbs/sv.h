@@ -147,6 +147,23 @@ void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int a
 /* For tests: registrations so far, and pages that regions keep in memory now. */
 uint64_t sv_test_reg_cnt(void);
 uint64_t sv_test_pinned_pages(void);
+/* What the device finds there, to be read before the region ends and before the next call for it. NULL as above. Lock
+ * held. */
+const void *sv_mem_read(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access);
+/* The device writes len bytes there. False as above. Lock held. */
+bool sv_mem_write(struct ibv_pd *pd, uint32_t key, uint64_t addr, const void *from, uint64_t len, int access);
+/* ---- pin.c: lock held ---- */
+
+/* Does the device keep to the pages that a region had when it was registered? */
+bool sv_pins(void);
+/* The same, for tests. */
+bool sv_test_pins(void);
+/* Pin these pages, in place of those of this slot: 0 or an errno. */
+int sv_pin(uint32_t slot, void *addr, size_t len);
+void sv_unpin(uint32_t slot);
+/* Copy len bytes from, and to, the pages that were pinned at addr. */
+void sv_pin_read(uint32_t slot, void *addr, size_t len, void *to);
+void sv_pin_write(uint32_t slot, void *addr, size_t len, const void *from);
 
 /* ---- cq.c ---- */
 

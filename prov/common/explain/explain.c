@@ -48,3 +48,10 @@ void fab_core_count_fabric(const struct fi_provider *prov, int change)
 	if (CORE_HAS(core, count_fabric))
 		core->count_fabric(change);
 }
+
+const struct fab_monitor *fab_core_monitor(const struct fi_provider *prov)
+{
+	const struct fab_core_ops *core = fab_core_ops(prov->context.internal);
+
+	return CORE_HAS(core, monitor) ? core->monitor : NULL;
+}

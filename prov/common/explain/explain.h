@@ -32,4 +32,7 @@ struct fi_info *fab_info_copy(const struct fi_provider *prov, uint32_t api_versi
  * open, provider and core are not cleaned up at the end of the process. Any thread. */
 void fab_core_count_fabric(const struct fi_provider *prov, int change);
 
+/* The memory monitor of the process (base/core_ops.h); NULL: the provider was loaded by a core that has none. */
+const struct fab_monitor *fab_core_monitor(const struct fi_provider *prov);
+
 #endif

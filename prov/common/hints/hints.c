@@ -292,7 +292,7 @@ static void answer_mr_mode(const struct fab_hint_match *match, struct fi_info *i
 	int mode = asked_mr_mode(match);
 
 	if (!is_old_mr_mode(mode))
-		mode = needed_mr_mode(match);
+		mode = (int) (needed_mr_mode(match) | ((uint64_t) mode & match->offer->mr_mode_told));
 	else if (match->offer->mr_mode_need & FI_MR_LOCAL)
 		info->mode |= FI_LOCAL_MR;
 	info->domain_attr->mr_mode = mode;

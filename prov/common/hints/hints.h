@@ -25,7 +25,8 @@ struct fab_offer {
 	uint64_t secondary_caps;	/* returned though not asked for (fi_getinfo(3)); the rest only on request */
 	uint64_t mode_told;		/* modes that are returned if the hints have them, but not required */
 	uint64_t mr_mode_need;		/* FI_MR_* that the hints must allow (verbs), those of keys and addresses if
-					 * they ask for FI_RMA or FI_ATOMIC; 0 for software. No other is returned */
+					 * they ask for FI_RMA or FI_ATOMIC; 0 for software */
+	uint64_t mr_mode_told;		/* FI_MR_* that are returned if the hints have them, but not required */
 	bool mr_basic;			/* hints with FI_MR_BASIC match, though remote access needs none of its bits */
 	uint64_t order_costs;		/* FI_ORDER_* of messages that cost speed: returned on request only */
 	bool tclasses;			/* packets are marked with traffic classes (tclass.h) */

@@ -37,6 +37,7 @@
  *   secondary_caps   Capabilities in the answer although hints do not ask for them
  *   mode_told        Mode bits that are answered if hints have them, and never required
  *   mr_mode_need     Memory registration modes that hints must allow
+ *   mr_mode_told     Memory registration modes that are answered if hints have them, and never required
  *   mr_basic         True if hints with FI_MR_BASIC match
  *   order_costs      Message orders that are answered on request only
  *   tclasses         True if packets are marked with traffic classes
@@ -83,6 +84,12 @@
  *   opened           A region that was registered is in the map
  *   withdraw         Take such access back, and wait until nobody is in the middle of one. May block. 0; -FI_EBUSY
  *   fini             The domain ends, after its engines: free what belongs to mr_map.watch_data
+ *
+ * struct fab_mrc_ops (common/mrcache/mrcache.h): of a provider that registers the buffers of operations itself. Called
+ * from inside of the calls of the cache that may block; no lock of the cache is held.
+ *
+ *   reg              Register memory with the device. 0 and the region; -FI_E*, logged
+ *   dereg            End a registration
  *
  *
  * 3. Endpoint: open, bind, enable

@@ -1,0 +1,636 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Registrations over verbs;ofi_rxm, which the device of test/softverbs counts. It keeps to the pages that a region had
+ * when it was registered (SOFTVERBS_LIMITS=pin=1), so a registration that is used after its memory has become another
+ * one moves wrong bytes. One process, endpoints a and b. The argument names a group of tests, which the environment
+ * suits.
+ */
+#include "base/unit.h"
+
+#include <dlfcn.h>
+#include <malloc.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_errno.h>
+#include <rdma/fi_ext.h>
+#include <rdma/fi_rma.h>
+#include <rdma/fi_tagged.h>
+
+#define OK(call)	assert_int_equal(call, 0)
+#define PATIENCE_S	60
+#define LONG		(256 << 10)	/* bytes of a message that is announced */
+#define BUFS		16
+#define ROUNDS		1000
+
+struct end {
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+	fi_addr_t peer;
+	unsigned done;			/* completions so far, all good */
+};
+
+static struct fi_info *info;
+static struct fid_fabric *fabric;
+static struct end a, b;
+static uint64_t (*reg_cnt)(void), (*pinned_pages)(void);
+static bool (*pins)(void);
+
+static void end_open(struct end *end)
+{
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+
+	memset(end, 0, sizeof(*end));
+	OK(fi_domain(fabric, info, &end->domain, NULL));
+	OK(fi_av_open(end->domain, &av_attr, &end->av, NULL));
+	OK(fi_cq_open(end->domain, &cq_attr, &end->cq, NULL));
+	OK(fi_endpoint(end->domain, info, &end->ep, NULL));
+	OK(fi_ep_bind(end->ep, &end->av->fid, 0));
+	OK(fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(end->ep));
+}
+
+static void end_close(struct end *end)
+{
+	OK(fi_close(&end->ep->fid));
+	OK(fi_close(&end->cq->fid));
+	OK(fi_close(&end->av->fid));
+	OK(fi_close(&end->domain->fid));
+}
+
+static void introduce(struct end *end, struct end *peer)
+{
+	char name[64];
+	size_t len = sizeof(name);
+
+	OK(fi_getname(&peer->ep->fid, name, &len));
+	assert_int_equal(fi_av_insert(end->av, name, 1, &end->peer, 0, NULL), 1);
+}
+
+static bool drive(struct end *end)
+{
+	struct fi_cq_tagged_entry entry[16];
+	ssize_t ret = fi_cq_read(end->cq, entry, 16);
+
+	if (ret == -FI_EAGAIN)
+		return false;
+	assert_true(ret > 0);
+	end->done += (unsigned) ret;
+	return true;
+}
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+#define until(cond)									\
+	do {										\
+		time_t end_ = now_s() + PATIENCE_S;					\
+		while (!(cond)) {							\
+			drive(&b);							\
+			drive(&a);							\
+			if (now_s() > end_)						\
+				fail_msg("in vain waited for %s", #cond);		\
+		}									\
+	} while (0)
+
+static void open_both(int mr_mode)
+{
+	struct fi_info *hints = fi_allocinfo();
+	char bytes[2][8];
+
+	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	hints->ep_attr->type = FI_EP_RDM;
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | mr_mode;
+	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
+	end_open(&a);
+	end_open(&b);
+	introduce(&a, &b);
+	introduce(&b, &a);
+	OK((int) fi_recv(b.ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, bytes[1], 8, NULL, a.peer, NULL));
+	/* and back, so that both have packet buffers */
+	OK((int) fi_recv(a.ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(b.ep, bytes[1], 8, NULL, b.peer, NULL));
+	until(a.done == 2 && b.done == 2);
+	a.done = b.done = 0;
+}
+
+static int setup(void **state)
+{
+	(void) state;
+	open_both(0);
+	return 0;
+}
+
+static int setup_local(void **state)
+{
+	(void) state;
+	open_both(FI_MR_LOCAL);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void) state;
+	end_close(&a);
+	end_close(&b);
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	return 0;
+}
+
+static void *map(size_t len)
+{
+	void *mem = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+/* One message, from a to b. */
+static void move(const void *from, void *to, size_t len, void *desc_from, void *desc_to)
+{
+	unsigned sent = a.done + 1, received = b.done + 1;
+
+	OK((int) fi_trecv(b.ep, to, len, desc_to, b.peer, 1, 0, NULL));
+	OK((int) fi_tsend(a.ep, from, len, desc_from, a.peer, 1, NULL));
+	until(a.done == sent && b.done == received);
+}
+
+static void fill(uint8_t *mem, size_t len, unsigned seed)
+{
+	for (size_t i = 0; i < len; i += 64)
+		mem[i] = (uint8_t) (seed + i / 4096);
+	memcpy(mem, &seed, sizeof(seed));
+}
+
+/* What b got is what a sent, which was this. */
+static void check(const uint8_t *to, size_t len, unsigned seed)
+{
+	assert_memory_equal(to, &seed, sizeof(seed));
+	for (size_t i = 64; i < len; i += 64) {
+		if (to[i] != (uint8_t) (seed + i / 4096))
+			fail_msg("byte %zu of message %u is %u, not %u", i, seed, to[i], (uint8_t) (seed + i / 4096));
+	}
+}
+
+/* ---- the cache is on ---- */
+
+static void a_buffer_is_registered_once(void **state)
+{
+	uint8_t *from[BUFS], *to[BUFS];
+	uint64_t before;
+
+	(void) state;
+	for (int i = 0; i < BUFS; i++) {
+		from[i] = map(LONG);
+		to[i] = map(LONG);
+	}
+	before = reg_cnt();
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		fill(from[i % BUFS], LONG, i);
+		move(from[i % BUFS], to[i % BUFS], LONG, NULL, NULL);
+		check(to[i % BUFS], LONG, i);
+	}
+	assert_int_equal(reg_cnt() - before, 2 * BUFS);
+	for (int i = 0; i < BUFS; i++) {
+		munmap(from[i], LONG);
+		munmap(to[i], LONG);
+	}
+}
+
+/* A part of a registered buffer needs no registration, nor does memory that a program writes to its peer again. */
+static void parts_of_buffers_are_found(void **state)
+{
+	uint8_t *from = map(LONG), *to = map(LONG);
+	struct fid_mr *mr;
+	uint64_t before;
+
+	(void) state;
+	move(from, to, LONG, NULL, NULL);
+	OK(fi_mr_reg(b.domain, to, LONG, FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 0, 0, &mr, NULL));
+	before = reg_cnt();
+	for (unsigned i = 0; i < 10; i++) {
+		fill(from + 4096 * i, LONG - 65536, i);
+		move(from + 4096 * i, to + 4096 * i, LONG - 65536, NULL, NULL);
+		check(to + 4096 * i, LONG - 65536, i);
+		OK((int) fi_write(a.ep, from + i, 65536, NULL, a.peer, (uintptr_t) to, fi_mr_key(mr), NULL));
+		until(a.done == 2 * i + 3);
+	}
+	assert_int_equal(reg_cnt() - before, 0);
+	OK(fi_close(&mr->fid));
+	munmap(from, LONG);
+	munmap(to, LONG);
+}
+
+/* A message of several chunks. */
+static void a_long_message_arrives_whole(void **state)
+{
+	size_t len = (10 << 20) + 12345;
+	uint8_t *from = map(len), *to = map(len);
+	uint64_t before;
+
+	(void) state;
+	fill(from, len, 7);
+	move(from, to, len, NULL, NULL);
+	check(to, len, 7);
+	before = reg_cnt();
+	fill(from, len, 8);
+	move(from, to, len, NULL, NULL);
+	check(to, len, 8);
+	assert_int_equal(reg_cnt() - before, 0);
+	munmap(from, len);
+	munmap(to, len);
+}
+
+/* The ways in which addresses come to mean another memory. */
+static uint8_t *anew_by_munmap(uint8_t *mem)
+{
+	munmap(mem, LONG);
+	mem = mmap(mem, LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+static uint8_t *anew_by_map_fixed(uint8_t *mem)
+{
+	mem = mmap(mem, LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+static uint8_t *anew_by_madvise(uint8_t *mem)
+{
+	OK(madvise(mem, LONG, MADV_DONTNEED));
+	return mem;
+}
+
+static uint8_t *anew_by_mremap(uint8_t *mem)
+{
+	uint8_t *other = mremap(mem, LONG, LONG, MREMAP_MAYMOVE | MREMAP_FIXED, map(LONG));
+
+	assert_true(other != MAP_FAILED);
+	assert_true(mmap(mem, LONG, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == mem);
+	munmap(other, LONG);
+	return mem;
+}
+
+/* In the middle, so that the two ends stay. */
+static uint8_t *anew_in_part(uint8_t *mem)
+{
+	OK(madvise(mem + LONG / 2, 4096, MADV_DONTNEED));
+	return mem;
+}
+
+static uint8_t *anew_by_fork(uint8_t *mem)
+{
+	pid_t pid = fork();
+	int status;
+
+	if (!pid) {
+		memset(mem, 0xee, LONG);
+		munmap(mem, LONG);
+		_exit(0);
+	}
+	assert_true(pid > 0 && waitpid(pid, &status, 0) == pid);
+	return mem;
+}
+
+static uint8_t *(*const anew[])(uint8_t *) = {
+	anew_by_munmap, anew_by_map_fixed, anew_by_madvise, anew_by_mremap, anew_in_part, anew_by_fork,
+};
+
+static void memory_that_changes_moves_no_wrong_byte(void **state)
+{
+	uint8_t *from = map(LONG), *to = map(LONG);
+
+	(void) state;
+	if (!pins())
+		unit_skip("the kernel has no io_uring, or it is forbidden");
+	for (unsigned i = 0; i < 20 * sizeof(anew) / sizeof(anew[0]); i++) {
+		from = anew[i % (sizeof(anew) / sizeof(anew[0]))](from);
+		to = anew[(i / 3) % (sizeof(anew) / sizeof(anew[0]))](to);
+		fill(from, LONG, i);
+		memset(to, 0, LONG);
+		move(from, to, LONG, NULL, NULL);
+		check(to, LONG, i);
+	}
+	munmap(from, LONG);
+	munmap(to, LONG);
+}
+
+/* Threads that allocate, use and free memory of the sizes that are sent, so that addresses go from one to another. */
+static _Atomic bool stop;
+
+static void *churn(void *arg)
+{
+	uint8_t *mem[8] = { NULL };
+
+	(void) arg;
+	for (unsigned i = 0; !stop; i++) {
+		free(mem[i % 8]);
+		mem[i % 8] = malloc(LONG);
+		memset(mem[i % 8], (int) i, LONG);
+		if (!(i % 16))
+			malloc_trim(0);
+	}
+	for (int i = 0; i < 8; i++)
+		free(mem[i]);
+	return NULL;
+}
+
+static void churning_memory_moves_no_wrong_byte(void **state)
+{
+	pthread_t thread[2];
+
+	(void) state;
+	if (!pins())
+		unit_skip("the kernel has no io_uring, or it is forbidden");
+	stop = false;
+	for (int i = 0; i < 2; i++)
+		OK(pthread_create(&thread[i], NULL, churn, NULL));
+	for (unsigned i = 0; i < 500; i++) {
+		uint8_t *from = malloc(LONG), *to = malloc(LONG);
+
+		fill(from, LONG, i);
+		memset(to, 0, LONG);
+		move(from, to, LONG, NULL, NULL);
+		check(to, LONG, i);
+		free(from);
+		if (i % 3)
+			malloc_trim(0);
+		free(to);
+	}
+	stop = true;
+	for (int i = 0; i < 2; i++)
+		OK(pthread_join(thread[i], NULL));
+}
+
+/* Shared memory can lose its pages without an event, so it is registered for each message. */
+static void shared_memory_is_not_cached(void **state)
+{
+	int fd = memfd_create("registration", 0);
+	uint8_t *from, *to = map(LONG);
+	uint64_t before;
+
+	(void) state;
+	OK(ftruncate(fd, LONG));
+	from = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(from != MAP_FAILED);
+	move(to, from, LONG, NULL, NULL);
+	before = reg_cnt();
+	for (unsigned i = 0; i < 10; i++) {
+		OK(ftruncate(fd, 0));
+		OK(ftruncate(fd, LONG));
+		fill(from, LONG, i);
+		move(from, to, LONG, NULL, NULL);
+		check(to, LONG, i);
+	}
+	assert_true(reg_cnt() - before >= 10);
+	munmap(from, LONG);
+	munmap(to, LONG);
+	close(fd);
+}
+
+/* ---- the cache is small: FI_MR_CACHE_MAX_COUNT=8, FI_MR_CACHE_MAX_SIZE=1m ---- */
+
+static void the_cache_is_bounded(void **state)
+{
+	uint8_t *mem = map(64 * LONG), *to = map(LONG);
+	uint64_t before = 4096 * pinned_pages();
+	uint64_t cnt;
+
+	(void) state;
+	for (unsigned i = 0; i < 64; i++) {
+		fill(mem + i * LONG, LONG, i);
+		move(mem + i * LONG, to, LONG, NULL, NULL);
+		check(to, LONG, i);
+	}
+	/* a's cache and b's, and what ended last */
+	assert_true(4096 * pinned_pages() - before <= (2 << 20) + 2 * LONG);
+	/* the last ones are still there */
+	cnt = reg_cnt();
+	move(mem + 63 * LONG, to, LONG, NULL, NULL);
+	move(mem + 62 * LONG, to, LONG, NULL, NULL);
+	assert_int_equal(reg_cnt() - cnt, 0);
+	munmap(mem, 64 * LONG);
+	munmap(to, LONG);
+}
+
+/* ---- the cache is off: FI_MR_CACHE_MONITOR=disabled or FI_MR_CACHE_MAX_COUNT=0 ---- */
+
+static void without_a_cache_each_message_registers(void **state)
+{
+	uint8_t *from = map(LONG), *to = map(LONG);
+	uint64_t len = 4096 * pinned_pages(), before = reg_cnt();
+
+	(void) state;
+	for (unsigned i = 0; i < 10; i++) {
+		fill(from, LONG, i);
+		move(from, to, LONG, NULL, NULL);
+		check(to, LONG, i);
+	}
+	assert_int_equal(reg_cnt() - before, 20);
+	assert_int_equal(4096 * pinned_pages(), len);
+	munmap(from, LONG);
+	munmap(to, LONG);
+}
+
+/* ---- the cache does not matter ---- */
+
+static void the_registrations_of_the_program_are_used(void **state)
+{
+	uint8_t *from = map(LONG), *to = map(LONG);
+	struct fid_mr *mr[2];
+	uint64_t before;
+
+	(void) state;
+	assert_true(info->domain_attr->mr_mode & FI_MR_LOCAL);
+	OK(fi_mr_reg(a.domain, from, LONG, FI_SEND | FI_WRITE, 0, 0, 0, &mr[0], NULL));
+	OK(fi_mr_reg(b.domain, to, LONG, FI_RECV | FI_REMOTE_WRITE, 0, 0, 0, &mr[1], NULL));
+	before = reg_cnt();
+	move(from, to, LONG, fi_mr_desc(mr[0]), fi_mr_desc(mr[1]));
+	/* a peer may read the message, but nobody who has the key of the program's region */
+	assert_int_equal(reg_cnt() - before, 1);
+	for (unsigned i = 0; i < 10; i++) {
+		fill(from, LONG, i);
+		move(from, to, LONG, fi_mr_desc(mr[0]), fi_mr_desc(mr[1]));
+		check(to, LONG, i);
+		OK((int) fi_write(a.ep, from, LONG, fi_mr_desc(mr[0]), a.peer, (uintptr_t) to, fi_mr_key(mr[1]), NULL));
+		until(a.done == 2 * i + 3);
+	}
+	assert_int_equal(reg_cnt() - before, 1);
+	OK(fi_close(&mr[0]->fid));
+	OK(fi_close(&mr[1]->fid));
+	munmap(from, LONG);
+	munmap(to, LONG);
+}
+
+static void short_rma_registers_nothing(void **state)
+{
+	uint64_t word[2] = { 0 }, there[2] = { 1, 2 };
+	struct fid_mr *mr;
+	uint64_t before;
+	unsigned done;
+
+	(void) state;
+	OK(fi_mr_reg(b.domain, there, sizeof(there), FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 0, 0, &mr, NULL));
+	OK((int) fi_read(a.ep, word, 8, NULL, a.peer, (uintptr_t) there, fi_mr_key(mr), NULL));
+	until(a.done == 1);
+	assert_int_equal(word[0], 1);
+	before = reg_cnt();
+	for (uint64_t i = 0; i < 100; i++) {
+		done = a.done;
+		word[0] = i;
+		OK((int) fi_write(a.ep, word, 8, NULL, a.peer, (uintptr_t) there, fi_mr_key(mr), NULL));
+		until(a.done == done + 1);
+		OK((int) fi_read(a.ep, &word[1], 8, NULL, a.peer, (uintptr_t) there, fi_mr_key(mr), NULL));
+		until(a.done == done + 2);
+		assert_int_equal(word[1], i);
+	}
+	assert_int_equal(reg_cnt() - before, 0);
+	OK(fi_close(&mr->fid));
+}
+
+/* FI_MR_LOCAL is returned to those alone who ask for it. */
+static void local_registration_is_not_asked_for(void **state)
+{
+	(void) state;
+	assert_false(info->domain_attr->mr_mode & FI_MR_LOCAL);
+}
+
+/* ---- an imported monitor ---- */
+
+static unsigned started, subscribed;
+
+static int mon_start(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+	started++;
+	return 0;
+}
+
+static void mon_stop(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+	started--;
+}
+
+static int mon_subscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+	subscribed++;
+	return 0;
+}
+
+static void mon_unsubscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+}
+
+static bool mon_valid(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+	return true;
+}
+
+static struct fi_ops_mem_monitor mon_ops = {
+	.size = sizeof(mon_ops), .start = mon_start, .stop = mon_stop, .subscribe = mon_subscribe,
+	.unsubscribe = mon_unsubscribe, .valid = mon_valid,
+};
+static struct fid_mem_monitor mon = { .fid.fclass = FI_CLASS_MEM_MONITOR, .export_ops = &mon_ops };
+
+static void an_imported_monitor_is_used(void **state)
+{
+	uint8_t *from, *to;
+	uint64_t before;
+
+	(void) state;
+	OK(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL));
+	assert_non_null(mon.import_ops);
+	open_both(0);
+	from = map(LONG);
+	to = map(LONG);
+	move(from, to, LONG, NULL, NULL);
+	assert_int_equal(started, 1);
+	assert_int_equal(subscribed, 2);
+	before = reg_cnt();
+	move(from, to, LONG, NULL, NULL);
+	assert_int_equal(reg_cnt() - before, 0);
+	mon.import_ops->notify(&mon, from + 5, 1);
+	from = anew_by_munmap(from);
+	fill(from, LONG, 3);
+	move(from, to, LONG, NULL, NULL);
+	check(to, LONG, 3);
+	assert_int_equal(reg_cnt() - before, 1);
+	/* one monitor at a time */
+	assert_int_equal(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL), -FI_EBUSY);
+	teardown(NULL);
+	assert_int_equal(started, 0);
+	munmap(from, LONG);
+	munmap(to, LONG);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(int argc, char **argv)
+{
+	const struct CMUnitTest cached[] = {
+		CASE(a_buffer_is_registered_once),
+		CASE(parts_of_buffers_are_found),
+		CASE(a_long_message_arrives_whole),
+		CASE(memory_that_changes_moves_no_wrong_byte),
+		CASE(churning_memory_moves_no_wrong_byte),
+		CASE(shared_memory_is_not_cached),
+		CASE(local_registration_is_not_asked_for),
+	};
+	const struct CMUnitTest bounded[] = { CASE(the_cache_is_bounded) };
+	const struct CMUnitTest off[] = {
+		CASE(without_a_cache_each_message_registers),
+		CASE(short_rma_registers_nothing),
+		cmocka_unit_test_setup_teardown(the_registrations_of_the_program_are_used, setup_local, teardown),
+	};
+	const struct CMUnitTest imported[] = { cmocka_unit_test(an_imported_monitor_is_used) };
+	const char *group = argc > 1 ? argv[1] : "";
+	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
+
+	*(void **) &reg_cnt = dlsym(soft, "sv_test_reg_cnt");
+	*(void **) &pinned_pages = dlsym(soft, "sv_test_pinned_pages");
+	*(void **) &pins = dlsym(soft, "sv_test_pins");
+	if (!reg_cnt || !pinned_pages || !pins)
+		return 1;
+	if (!strcmp(group, "bounded"))
+		return cmocka_run_group_tests_name("rxm/registration, bounded", bounded, NULL, NULL);
+	if (!strcmp(group, "off"))
+		return cmocka_run_group_tests_name("rxm/registration, off", off, NULL, NULL);
+	if (!strcmp(group, "imported"))
+		return cmocka_run_group_tests_name("rxm/registration, imported", imported, NULL, NULL);
+	return cmocka_run_group_tests_name("rxm/registration", cached, NULL, NULL);
+}
