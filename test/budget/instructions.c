@@ -302,7 +302,7 @@ struct access_row {
 
 static const struct access_row access_rows[] = {
 	{ "write", WRITES, 770, 970 },
-	{ "read", READS, 1840, 1530 },
+	{ "read", READS, 1850, 1530 },
 	{ "fetch", FETCHES, 3215, 3230 },
 };
 

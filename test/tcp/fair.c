@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers that always have something for a node are served alike, however many they are: over TCP, and over rings. All
- * run in this thread, so the counts are the same each time.
+ * Peers that always have something for a node are served alike, however many they are: over TCP, and over rings.
+ * Strangers have a part of the time together, beside one that is known. All run in this thread, so the counts are the
+ * same each time.
  */
 #include <rdma/fi_cm.h>
 #include <string.h>
@@ -64,22 +65,37 @@ static void keep_all_busy(unsigned peers)
 	}
 }
 
-static void served_alike(unsigned peers)
+/* The hub, and so many peers, of whom it knows the first ones. Each has been heard. */
+static void open_all(unsigned peers, unsigned known)
 {
-	unsigned least, most;
 	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 
 	node_open(&hub, FI_MSG, FI_THREAD_DOMAIN);
 	post(RECEIVES);
 	for (unsigned i = 0; i < peers; i++) {
 		node_open(&spoke[i], FI_MSG, FI_THREAD_DOMAIN);
-		node_insert(&hub, &spoke[i].addr);
+		if (i < known)
+			node_insert(&hub, &spoke[i].addr);
 		to_hub[i] = node_insert(&spoke[i], &hub.addr);
 		for (cnt[i] = 0; !cnt[i]; look()) {
 			keep_busy(i);
 			assert_true(fab_now_ms() < end_ms);
 		}
 	}
+}
+
+static void close_all(unsigned peers)
+{
+	node_close(&hub);		/* first, or the others would wait for it to take what they have sent */
+	for (unsigned i = 0; i < peers; i++)
+		node_close(&spoke[i]);
+}
+
+static void served_alike(unsigned peers)
+{
+	unsigned least, most;
+
+	open_all(peers, peers);
 	keep_all_busy(peers);			/* the first ones have a lead so far */
 	memset(cnt, 0, sizeof(cnt));
 	keep_all_busy(peers);
@@ -91,9 +107,72 @@ static void served_alike(unsigned peers)
 	print_message("# %u peers: %u to %u messages from each\n", peers, least, most);
 	assert_true(most > LOOKS / 4);
 	assert_true(2 * least >= most);
-	node_close(&hub);		/* first, or the others would wait for it to take what they have sent */
-	for (unsigned i = 0; i < peers; i++)
-		node_close(&spoke[i]);
+	close_all(peers);
+}
+
+/* ---- strangers ---- */
+
+#define STEP_NS		15000		/* by which the clock goes on whenever it is read */
+
+static const struct fab_clock_ops *real_clock;
+
+static uint64_t step_now_ns(void)
+{
+	static uint64_t steps;
+
+	return real_clock->now_ns() + STEP_NS * ++steps;
+}
+
+static uint64_t step_random64(void)
+{
+	return real_clock->random64();
+}
+
+static const struct fab_clock_ops step_clock = { step_now_ns, step_random64 };
+
+/* All have data all the time. Of what the hub takes, the one that it knows gets the most. */
+static void strangers_have_a_part_together(void **state)
+{
+	unsigned strangers = 0, least = UINT32_MAX;
+
+	(void) state;
+	tcp_params.local = false;
+	open_all(PEERS, 1);
+	real_clock = fab_clock;
+	fab_clock = &step_clock;
+	keep_all_busy(PEERS);
+	memset(cnt, 0, sizeof(cnt));
+	for (int i = 0; i < 8; i++)
+		keep_all_busy(PEERS);
+	fab_clock = real_clock;
+	for (unsigned i = 1; i < PEERS; i++) {
+		strangers += cnt[i];
+		least = cnt[i] < least ? cnt[i] : least;
+	}
+	print_message("# %u messages of the known one, %u of %u strangers, %u or more of each\n", cnt[0], strangers,
+		      PEERS - 1, least);
+	assert_true(cnt[0] > LOOKS);
+	assert_true(strangers < cnt[0] / 2);
+	assert_true(least > 0);
+	close_all(PEERS);
+	tcp_params.local = true;
+}
+
+/* The one that the hub knows has nothing to say. */
+static void alone_strangers_are_served_alike(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	open_all(PEERS, 0);
+	keep_all_busy(PEERS);
+	memset(cnt, 0, sizeof(cnt));
+	keep_all_busy(PEERS);
+	for (unsigned i = 0; i < PEERS; i++) {
+		print_message("# %u: %u\n", i, cnt[i]);
+		assert_true(cnt[i] > LOOKS / 4);
+	}
+	close_all(PEERS);
+	tcp_params.local = true;
 }
 
 static void peers_are_served_alike(void **state)
@@ -116,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(over_tcp),
 		cmocka_unit_test(peers_are_served_alike),
+		cmocka_unit_test(strangers_have_a_part_together),
+		cmocka_unit_test(alone_strangers_are_served_alike),
 	};
 
 	return cmocka_run_group_tests_name("tcp/fair", tests, NULL, NULL);

@@ -10,7 +10,7 @@
  * does not look everywhere. If more connections are busy than can be hot, each pass calls epoll_wait() once, and recv()
  * once for each of them. The clock is read only if there are timers, and where epoll might be asked.
  */
-#include "common/engine/engine.h"
+#include "common/engine/outsiders.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -118,6 +118,11 @@ static int source_ctl(struct fab_engine *engine, int op, struct fab_source *src)
 	return fab_sock->epoll_ctl(engine->epfd, op, src->fd, &event) ? -errno : 0;
 }
 
+int fab_source_watch(struct fab_source *src, bool watch)
+{
+	return source_ctl(src->engine, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, src);
+}
+
 static unsigned waits_to_write(uint32_t events)
 {
 	return (events & EPOLLOUT) != 0;
@@ -151,12 +156,11 @@ static bool crowded(const struct fab_engine *engine)
 	return engine->epoll.cnt > HOT_MAX;
 }
 
-/* The sources have changed, or the gap: find out again what passes would otherwise have to think about. */
-static void sources_changed(struct fab_engine *engine)
+void fab_engine_sources_changed(struct fab_engine *engine)
 {
 	const struct fab_engine_sources *all = &engine->sources;
 	bool nothing_hot = !all->hot_cnt && fab_list_empty(&engine->polls);
-	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt;
+	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt || !fab_list_empty(&engine->outsiders.line);
 
 	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : fab_min(engine->epoll.gap, epoll_passes(engine));
 	engine->epoll.limit[true] = crowded(engine) ? 0 : elsewhere ? EPOLL_SOON : epoll_passes(engine);
@@ -171,11 +175,12 @@ static void source_enter(struct fab_engine *engine, struct fab_source *src)
 {
 	src->engine = engine;
 	src->quiet = 0;
+	src->due = 0;
 	fab_list_init(&src->hot);
 	engine->sources.cnt++;
 	engine->sources.poll_cnt += src->poll != NULL;
 	engine->sources.out_cnt += waits_to_write(src->events);
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 }
 
 int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events)
@@ -197,18 +202,20 @@ void fab_source_mod(struct fab_source *src, uint32_t events)
 	if (src->events == events)
 		return;
 	engine->sources.out_cnt += waits_to_write(events) - waits_to_write(src->events);
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 	src->events = events;
-	source_ctl(engine, EPOLL_CTL_MOD, src);
+	if (!src->due)
+		source_ctl(engine, EPOLL_CTL_MOD, src);
 }
 
+/* It is not hot any more. */
 static void cool(struct fab_source *src)
 {
-	if (fab_list_empty(&src->hot))
+	if (fab_list_empty(&src->hot) || src->due)
 		return;
 	fab_list_remove(&src->hot);
 	src->engine->sources.hot_cnt--;
-	sources_changed(src->engine);
+	fab_engine_sources_changed(src->engine);
 }
 
 /* Undo source_enter(). What epoll has reported of it is not handled any more. */
@@ -217,14 +224,16 @@ static void source_leave(struct fab_source *src)
 	struct fab_engine *engine = src->engine;
 
 	cool(src);
-	for (int i = engine->epoll.next; i < engine->epoll.cnt; i++) {
+	if (src->due)
+		fab_source_leave_line(src);
+	for (int i = 0; i < engine->epoll.event_cnt; i++) {
 		if (engine->epoll.events[i].data.ptr == src)
 			engine->epoll.events[i].data.ptr = NULL;
 	}
 	engine->sources.cnt--;
 	engine->sources.poll_cnt -= src->poll != NULL;
 	engine->sources.out_cnt -= waits_to_write(src->events);
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 	src->engine = NULL;
 }
 
@@ -232,19 +241,30 @@ void fab_source_del(struct fab_source *src)
 {
 	if (!src->engine)
 		return;
-	source_ctl(src->engine, EPOLL_CTL_DEL, src);
+	if (!src->due)
+		source_ctl(src->engine, EPOLL_CTL_DEL, src);
 	source_leave(src);
 }
 
-void fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events)
+int fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events)
 {
 	struct fab_engine *engine = from->engine;
+	int ret;
 
 	assert(from->fd == to->fd && !to->engine);
-	source_leave(from);
 	to->events = events;
-	source_ctl(engine, EPOLL_CTL_MOD, to);
+	ret = source_ctl(engine, from->due ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, to);
+	if (ret)
+		return ret;
+	source_leave(from);
 	source_enter(engine, to);
+	return 0;
+}
+
+/* True if outsiders are read in their turn only. */
+static bool outsiders_step_back(const struct fab_engine *engine)
+{
+	return engine->outsiders.rationed || engine->outsiders.heard;
 }
 
 /* The hot source that has been quiet for the longest time. */
@@ -266,7 +286,7 @@ void fab_source_heat(struct fab_source *src)
 	struct fab_engine *engine = src->engine;
 	struct fab_source *victim;
 
-	if (!engine || !src->poll || crowded(engine))
+	if (!engine || !src->poll || crowded(engine) || (src->outsider && outsiders_step_back(engine)))
 		return;
 	if (engine->sources.hot_cnt == HOT_MAX) {
 		victim = coolest(engine);
@@ -276,19 +296,19 @@ void fab_source_heat(struct fab_source *src)
 	}
 	fab_list_add_tail(&engine->sources.hot, &src->hot);
 	engine->sources.hot_cnt++;
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 }
 
 void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn)
 {
 	fab_list_add_tail(&engine->polls, &fn->link);
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 }
 
 void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn)
 {
 	fab_list_remove(&fn->link);
-	sources_changed(engine);
+	fab_engine_sources_changed(engine);
 }
 
 /* ---- timers, flushes, memory ---- */
@@ -433,9 +453,12 @@ static __attribute__((noinline)) bool poll_hot(struct fab_engine *engine)
 			fab_list_remove(&src->hot);
 			fab_list_add_tail(&engine->sources.hot, &src->hot);
 		}
-		if (src->poll(src)) {
+		if (__builtin_expect(src->outsider, 0) && outsiders_step_back(engine)) {
+			cool(src);
+		} else if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
+			engine->outsiders.heard |= !src->outsider;
 		} else if (__builtin_expect(++src->quiet > engine->sources.quiet_max, 0) && src->engine) {
 			cool(src);
 		}
@@ -451,27 +474,53 @@ static __attribute__((noinline, cold)) void tell_epoll_failed(const struct fab_e
 			strerror(err));
 }
 
+/* Handle what epoll has reported: outsiders last. True if there was anything to do now. */
+static bool handle_events(struct fab_engine *engine)
+{
+	int outsiders = 0;
+	bool found;
+
+	for (int i = 0; i < engine->epoll.event_cnt; i++) {
+		struct epoll_event *event = &engine->epoll.events[i];
+		struct fab_source *src = event->data.ptr;
+
+		if (src && src->outsider) {
+			outsiders++;
+			continue;
+		}
+		event->data.ptr = NULL;
+		if (src && src != &engine->alarm.source)
+			engine->outsiders.heard = true;
+		if (src)
+			src->ready(src, event->events);
+	}
+	found = engine->epoll.event_cnt > outsiders;
+	if (__builtin_expect(outsiders || !fab_list_empty(&engine->outsiders.line), 0)) {
+		found |= fab_outsiders_serve(engine);
+		if (engine->outsiders.rationed)
+			engine->epoll.cnt -= outsiders;
+	}
+	return found;
+}
+
 static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
+	bool found;
 
 	engine->epoll.cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
 	if (__builtin_expect(engine->epoll.cnt < 0, 0))
 		tell_epoll_failed(engine, errno);
 	engine->epoll.events = events;
-	for (engine->epoll.next = 0; engine->epoll.next < engine->epoll.cnt;) {
-		struct epoll_event *event = &events[engine->epoll.next++];
-		struct fab_source *src = event->data.ptr;
-
-		if (src)
-			src->ready(src, event->events);
-	}
+	engine->epoll.event_cnt = engine->epoll.cnt;
+	found = handle_events(engine);
+	engine->epoll.event_cnt = 0;
 	engine->epoll.events = NULL;
 	while (crowded(engine) && engine->sources.hot_cnt)
 		cool(fab_list_first(&engine->sources.hot, struct fab_source, hot));
 	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, epoll_passes(engine));
-	sources_changed(engine);
-	return engine->epoll.cnt > 0;
+	fab_engine_sources_changed(engine);
+	return found;
 }
 
 /* True if data comes by words alone, epoll had nothing the last times, and was asked a short time ago: a program that
@@ -587,8 +636,10 @@ static bool pass(struct fab_engine *engine)
 		begin_chores(engine);
 	if (engine->sources.hot_cnt)
 		found = poll_hot(engine);
-	if (!fab_list_empty(&engine->polls))
+	if (!fab_list_empty(&engine->polls)) {
 		found = run_polls(engine, found);
+		engine->outsiders.heard |= found;
+	}
 	return pass_rest(engine, found);
 }
 
@@ -608,8 +659,10 @@ bool fab_engine_glanced(struct fab_engine *engine, ssize_t n)
 	engine->pass_cnt++;
 	fab_engine_no_glance(engine);
 	found = src->glanced(src, n);
-	if (found)
+	if (found) {
 		src->quiet = 0;
+		engine->outsiders.heard |= !src->outsider;
+	}
 	return pass_rest(engine, found);
 }
 
@@ -756,6 +809,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	fab_list_init(&engine->timers);
 	fab_list_init(&engine->deferred);
 	fab_list_init(&engine->signals);
+	fab_outsiders_init(&engine->outsiders);
 	engine->alarm.source.ready = alarm_ready;
 	engine->forks = fab_fork_cnt;
 	engine->prov = attr->prov;

@@ -15,6 +15,10 @@
  * A pass runs queued flushes, reads sources that had data lately, asks epoll when these have none, and from time to
  * time anyway, runs timers that are due, and frees deferred memory. Wait objects are notified at unlock.
  *
+ * An outsider is a source of which somebody who is not known decides how much there is to do: a listener, a connection
+ * that has not sent its request, a stranger. While other sources have data, outsiders share an eighth of the time
+ * (outsiders.c).
+ *
  * A watcher is a thread that may sleep on epfd without the engine knowing: a thread in fab_wait_sleep(), the engine's
  * own thread, or the application with a descriptor that it got. While there is a watcher, the alarm (a timerfd in epfd)
  * makes epfd readable when a pass must run: for the first timer, or at once when something was queued to be sent.
@@ -45,7 +49,10 @@ struct fab_source {
 	int fd;				/* the embedder's: set before fab_source_add, closed after fab_source_del */
 	uint32_t events;		/* EPOLLIN, EPOLLOUT: the events watched (level triggered) */
 	uint32_t quiet;			/* passes since it last had data; private to the engine */
-	struct fab_list hot;		/* in engine->sources.hot while it is hot; private to the engine */
+	uint32_t due;			/* events that wait for its turn; private to the engine */
+	bool outsider;			/* set before fab_source_add, or by fab_source_set_outsider */
+	struct fab_list hot;		/* in engine->sources.hot while it is hot, in engine->outsiders.line while it
+					 * waits for its turn; private to the engine */
 	struct fab_engine *engine;	/* NULL: not added */
 	/* epoll has reported `events`. */
 	void (*ready)(struct fab_source *src, uint32_t events);
@@ -124,8 +131,9 @@ struct fab_attached {
 
 /* What epoll_wait() reported, and when to call it again. */
 struct fab_engine_epoll {
-	struct epoll_event *events;	/* of this pass; those from next on are not handled yet */
-	int next, cnt;
+	struct epoll_event *events;	/* while they are handled: of this pass; data.ptr NULL: nothing left to do */
+	int event_cnt;			/* of events */
+	int cnt;			/* sources that were ready, without outsiders that have to wait */
 	bool ask;			/* the next pass must ask epoll, even if hot sources have no data */
 	unsigned since;			/* passes since the last epoll_wait(), or since it was put off */
 	uint64_t asked_ns;		/* when it was called last, as far as data comes by words alone */
@@ -143,6 +151,18 @@ struct fab_engine_sources {
 	unsigned cnt;			/* all, except the alarm */
 	unsigned poll_cnt;		/* those that may be hot */
 	unsigned out_cnt;		/* those that watch for EPOLLOUT */
+};
+
+/* Outsiders, and whether they may go on: outsiders.c. */
+struct fab_engine_outsiders {
+	struct fab_list line;		/* struct fab_source.hot of those that wait for their turn, first come first
+					 * served; epoll does not watch them meanwhile */
+	struct fab_timer turn;		/* runs while there is a line: the next turn */
+	uint64_t rest_ns;		/* there is no turn before this time, while they are rationed */
+	uint64_t busy_ns;		/* about when another source had data last; 0: never */
+	uint64_t turn_end_ns;		/* of the turn that has begun last */
+	bool heard;			/* another source had data since the last turn */
+	bool rationed;			/* other sources have had data lately */
 };
 
 /* The timerfd in epfd that makes it readable when a sleeper must return. */
@@ -199,6 +219,7 @@ struct fab_engine {
 	struct fab_engine_direct direct;
 	struct fab_engine_epoll epoll;
 	struct fab_engine_sources sources;
+	struct fab_engine_outsiders outsiders;
 	struct fab_engine_glance glance;
 	struct fab_engine *lead;	/* the engine that this one follows, or NULL: its lock is held with ours, and
 					 * each of our passes runs one of its */
@@ -270,8 +291,17 @@ int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t e
 void fab_source_mod(struct fab_source *src, uint32_t events);
 void fab_source_del(struct fab_source *src);		/* idempotent; does not close the fd */
 /* Replace `from`, which is added, by `to`, which is not: the same descriptor, with other callbacks. One system call.
- * Lock held. */
-void fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events);
+ * Lock held. 0; -errno: nothing was done, since `from` is an outsider that epoll does not watch now, and cannot. */
+int fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events);
+/* A source becomes an outsider, or is none any more. Lock held, and needed only while it is added. */
+void fab_source_set_outsider(struct fab_source *src, bool outsider);
+/* For an outsider that has a choice: true if it should do little at a time, since others have data. Lock held. */
+static inline bool fab_engine_rations(const struct fab_engine *engine)
+{
+	return engine->outsiders.rationed;
+}
+/* For an outsider in a loop: true if it should go on in its next turn. Lock held. */
+bool fab_engine_turn_is_over(const struct fab_engine *engine);
 /* Add a function to the passes of an engine, or remove it. Lock held. */
 void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn);
 void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn);

@@ -26,7 +26,7 @@ static void inherit_replace_fds(struct fab_engine *engine)
 	fab_sock_close(&engine->alarm.source.fd);
 	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
 	engine->epoll.events = NULL;
-	engine->epoll.next = engine->epoll.cnt = 0;
+	engine->epoll.event_cnt = engine->epoll.cnt = 0;
 }
 
 bool fab_engine_disown(struct fab_engine *engine)
@@ -51,6 +51,7 @@ bool fab_engine_disown(struct fab_engine *engine)
 	inherit_replace_fds(engine);
 	inherit_forget(&engine->sources.hot);
 	engine->sources.hot_cnt = 0;
+	inherit_forget(&engine->outsiders.line);
 	inherit_forget(&engine->polls);
 	inherit_forget(&engine->flush);
 	inherit_forget(&engine->timers);

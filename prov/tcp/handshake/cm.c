@@ -501,6 +501,7 @@ int tcp_cm_await(struct tcp_cm *cm, const struct tcp_link *link, const union fab
 		if (fab_addr_is_any(&at->sa))
 			fab_name_local(link->fd, &cm->local);
 	}
+	cm->src.outsider = true;
 	ret = cm_begin(cm, TCP_CM_REQUEST, link->fd, EPOLLIN);
 	if (ret)
 		return ret;

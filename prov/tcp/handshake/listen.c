@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See listen.h. At most ACCEPT_BATCH connections are accepted per pass, so that many at a time do not delay the others.
- * One that comes alone is accepted without asking for a second one.
+ * See listen.h. At most ACCEPT_BATCH connections are accepted per pass, and no more than a turn has time for
+ * (common/engine), so that many at a time do not delay the others. One that comes alone is accepted without asking for
+ * a second one.
  *
  * Connections that have sent no request are few: 1024 of a listener, and an eighth of the limit on open files for all
  * listeners of the process. A further one takes the place of another, so that silent ones cannot delay peers that
@@ -233,7 +234,8 @@ static void listener_accept(struct tcp_listener *listener, const struct fab_sour
 			listener_pause(listener, ACCEPT_PAUSE_NS);
 			return;
 		}
-		if (!(src == &listener->src ? listener_accept_tcp(listener) : listener_accept_near(listener)))
+		if (!(src == &listener->src ? listener_accept_tcp(listener) : listener_accept_near(listener)) ||
+		    fab_engine_turn_is_over(listener->engine))
 			return;
 	}
 }
@@ -256,7 +258,7 @@ static void listener_start_near(struct tcp_listener *listener, int backlog)
 	struct fab_source *near = &listener->near;
 	int fd = tcp_local_listen(&listener->addr, backlog);
 
-	*near = (struct fab_source) { .fd = fd, .ready = listener_near_ready };
+	*near = (struct fab_source) { .fd = fd, .ready = listener_near_ready, .outsider = true };
 	fab_list_init(&near->hot);
 	if (fd >= 0 && fab_source_add(listener->engine, near, EPOLLIN))
 		fab_sock_close(&near->fd);
@@ -279,7 +281,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 	fab_list_init(&listener->awaited);
 	listener->awaited_max = tcp_descriptors_awaited_max();
 	listener->engine = engine;
-	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready };
+	listener->src = (struct fab_source) { .fd = fd, .ready = listener_ready, .outsider = true };
 	fab_list_init(&listener->src.hot);
 	ret = fab_source_add(engine, &listener->src, EPOLLIN);
 	if (ret) {

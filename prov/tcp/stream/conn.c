@@ -51,6 +51,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->ep = ep;
 	conn->owner = owner;
 	conn->io = &tcp_io_sock;
+	conn->rx.stage = FAB_STAGING_LEN;
 	conn->fi_addr = FI_ADDR_NOTAVAIL;
 	fab_list_init(&conn->tx.queue);
 	fab_list_init(&conn->tx.held);
@@ -68,8 +69,11 @@ void tcp_conn_classify(struct tcp_conn *conn)
 {
 	bool known = conn->ep->base.type == FI_EP_MSG || conn->fi_addr != FI_ADDR_NOTAVAIL;
 
-	tcp_account_reclass(&conn->ep->rx->account, &conn->holding,
-			    known ? TCP_KNOWN : conn->auth_key ? TCP_PROVED : TCP_STRANGER);
+	enum tcp_class class = known ? TCP_KNOWN : conn->auth_key ? TCP_PROVED : TCP_STRANGER;
+
+	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
+	fab_source_set_outsider(&conn->src, class == TCP_STRANGER);
+	conn->rx.stage = FAB_STAGING_LEN;
 }
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
@@ -80,7 +84,7 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 
 	conn->src.fd = link->fd;
 	if (from && from->engine == conn->ep->base.engine)
-		fab_source_move(from, &conn->src, EPOLLIN);
+		ret = fab_source_move(from, &conn->src, EPOLLIN);
 	else
 		ret = fab_source_add(conn->ep->base.engine, &conn->src, EPOLLIN);
 	if (ret) {

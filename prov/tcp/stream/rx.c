@@ -20,6 +20,8 @@
 
 /* If payloads of TCP_RX_BULK_LEN follow one another, no more than this is staged. */
 #define RX_BULK_STAGE	4096
+/* No more than this of a stranger, while others have something to be read, too: its frames take a part of its turn. */
+#define RX_STRANGER_STAGE	4096
 
 /* ---- frame headers ---- */
 
@@ -370,7 +372,7 @@ static __attribute__((noinline, cold)) size_t rx_rest_len(const struct tcp_rx_st
 static inline size_t rx_stage_len(const struct tcp_rx_state *rx)
 {
 	if (__builtin_expect(!rx->bulk, 1))
-		return FAB_STAGING_LEN;
+		return rx->stage;
 	return __builtin_expect(rx->bulk == TCP_RX_REST, 0) ? rx_rest_len(rx) : RX_BULK_STAGE;
 }
 
@@ -516,6 +518,11 @@ static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 	return tcp_account_is_full(&conn->ep->rx->account, &conn->holding) && conn->state == TCP_CONN_UP;
 }
 
+static inline bool rx_is_stranger(const struct tcp_conn *conn)
+{
+	return __builtin_expect(conn->holding.class == TCP_STRANGER, 0);
+}
+
 /* Do not read the next frame. False: the current one has to be read first, and the next read takes its rest only. */
 static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 {
@@ -528,11 +535,18 @@ static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 	return true;
 }
 
+/* Before a read from a stranger. True: it is not to be read. */
+static __attribute__((noinline)) bool rx_stranger_must_wait(struct tcp_conn *conn)
+{
+	conn->rx.stage = fab_engine_rations(conn->ep->base.engine) ? RX_STRANGER_STAGE : FAB_STAGING_LEN;
+	return rx_stranger_waits(conn) && rx_hold(conn);
+}
+
 static inline bool rx_must_wait(struct tcp_conn *conn)
 {
 	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
 		return true;
-	return __builtin_expect(rx_stranger_waits(conn), 0) && rx_hold(conn);
+	return rx_is_stranger(conn) && rx_stranger_must_wait(conn);
 }
 
 static __attribute__((noinline, cold)) void rx_no_staging(struct tcp_conn *conn)
