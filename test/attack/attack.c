@@ -6,10 +6,13 @@
  *   attack [NAME...]                        what can be counted (TAP): the messages arrive, memory, descriptors, lines
  *                                           of log
  *   attack --table [--seconds S] [NAME...]  times and throughput, too: a table for doc/decisions/attacks.md
+ *   attack --floor [--seconds S] [NAME...]  the throughput of a server that uses plain sockets, and epoll
  *
- * The throughput is compared in alternating stretches of S seconds (0.5) without and with the attack. Attackers then
- * have the lowest priority, and the server a processor of its own, since a process that keeps the honest client from
- * its processor is not what is asked for.
+ * The throughput is compared in alternating stretches of S seconds (0.5): with the attack aimed at a decoy, then at the
+ * server. The decoy is a second server, which no honest peer uses. So the attack takes place in both, with all that the
+ * kernel and the attacker do for it, and what is compared is what the library lets it take from honest peers. Server
+ * and decoy share a processor, of which the decoy has what the server leaves (SCHED_IDLE); the honest client and the
+ * attacker share the other one, where the attacker has the lowest priority.
  */
 #include "attack.h"
 
@@ -35,6 +38,7 @@
 #define STRANGER_S	10		/* seconds in which the first message of a stranger should come */
 
 struct page *page;
+static struct page *decoy_page;
 
 uint64_t now_us(void)
 {
@@ -76,7 +80,7 @@ void want_known(const struct sockaddr_in *addr)
 
 /* ---- processes ---- */
 
-static bool table;
+static bool table, plain;
 static unsigned stretch_us = 500000;
 
 static void on_processor(unsigned nr)
@@ -109,10 +113,11 @@ static void stop(pid_t *pid)
 	*pid = 0;
 }
 
-static pid_t server, client, attacker;
+static pid_t server, decoy, client, attacker;
 static int log_fd = -1;
 
-static pid_t start_server(const struct raid *raid)
+/* The server, or the decoy. */
+static pid_t start_server(const struct raid *raid, bool is_decoy)
 {
 	struct rlimit files = { raid->files, raid->files };
 	pid_t pid = start();
@@ -120,10 +125,31 @@ static pid_t start_server(const struct raid *raid)
 	if (pid)
 		return pid;
 	setrlimit(RLIMIT_NOFILE, &files);
-	dup2(log_fd, STDERR_FILENO);
 	if (table)
 		on_processor(0);
-	serve(raid->kind);
+	if (is_decoy) {
+		log_fd = open("/dev/null", O_WRONLY | O_CLOEXEC);
+		page = decoy_page;
+		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param) { 0 });
+	}
+	dup2(log_fd, STDERR_FILENO);
+	if (plain)
+		serve_plainly(raid->kind);
+	else
+		serve(raid->kind);
+}
+
+/* And wait until it is ready. */
+static void start_servers(const struct raid *raid)
+{
+	server = start_server(raid, false);
+	while (!GET(ready) && !waitpid(server, NULL, WNOHANG))
+		nap_us(1000);
+	if (!table)
+		return;
+	decoy = start_server(raid, true);
+	while (!__atomic_load_n(&decoy_page->ready, __ATOMIC_ACQUIRE) && !waitpid(decoy, NULL, WNOHANG))
+		nap_us(1000);
 }
 
 static pid_t start_client(const struct raid *raid)
@@ -134,36 +160,42 @@ static pid_t start_client(const struct raid *raid)
 		return pid;
 	if (table)
 		on_processor(1);
-	be_honest(raid->kind);
+	if (plain)
+		be_plain(raid->kind);
+	else
+		be_honest(raid->kind);
 }
 
-static void start_attack(const struct raid *raid)
+/* at: the page of the server to attack. */
+static void start_attack(const struct raid *raid, struct page *at)
 {
 	uint64_t end_us = now_us() + PATIENCE_MS * 1000ULL;
 
 	if (!raid->run) {
-		SET(fork_children, !strcmp(raid->name, "children"));
+		__atomic_store_n(&at->fork_children, !strcmp(raid->name, "children"), __ATOMIC_RELEASE);
 		return;
 	}
-	page->ready = 0;
+	at->ready = 0;
 	attacker = start();
 	if (!attacker) {
 		if (table) {
 			on_processor(1);
 			setpriority(PRIO_PROCESS, 0, 19);
 		}
+		page = at;
 		raid->run();
 		_exit(0);
 	}
-	while (!GET(ready) && now_us() < end_us)
+	while (!__atomic_load_n(&at->ready, __ATOMIC_ACQUIRE) && now_us() < end_us)
 		nap_us(1000);
-	if (!GET(ready))
+	if (!__atomic_load_n(&at->ready, __ATOMIC_ACQUIRE))
 		printf("# %s: the attacker has not set up what it needs\n", raid->name);
 }
 
 static void end_attack(void)
 {
 	SET(fork_children, 0);
+	__atomic_store_n(&decoy_page->fork_children, 0, __ATOMIC_RELEASE);
 	stop(&attacker);
 }
 
@@ -219,8 +251,8 @@ static unsigned log_lines_cnt(void)
 /* ---- one attack ---- */
 
 struct result {
-	double ratio, least, most;	/* throughput with and without the attack */
-	double per_s;			/* honest messages without it */
+	double ratio, least, most;	/* throughput with the attack on the server, and on the decoy */
+	double per_s;			/* honest messages with that on the decoy */
 	uint64_t first_us, stranger_us;	/* of a first message, known and stranger; UINT64_MAX: none came */
 	unsigned grown_kib, files, lines;
 	double attacked_s;		/* time under attack */
@@ -284,8 +316,11 @@ static void compare(const struct raid *raid, struct result *res)
 		uint64_t begun_us;
 
 		arrive(100);
+		start_attack(raid, decoy_page);
 		without[i] = per_second();
-		start_attack(raid);
+		end_attack();
+		arrive(100);
+		start_attack(raid, page);
 		begun_us = now_us();
 		ratio[i] = per_second() / without[i];
 		res->files = files_of(server) > res->files ? files_of(server) : res->files;
@@ -308,21 +343,22 @@ static struct result attack(const struct raid *raid)
 	uint64_t begun_us;
 
 	memset(page, 0, sizeof(*page));
+	memset(decoy_page, 0, sizeof(*decoy_page));
 	log_fd = memfd_create("log", MFD_CLOEXEC);
-	server = start_server(raid);
-	while (!GET(ready) && !waitpid(server, NULL, WNOHANG))
-		nap_us(1000);
+	start_servers(raid);
 	client = start_client(raid);
 	arrive(ENOUGH);
+	decoy_page->honest = page->honest;
 	before_kib = memory_kib(server, "VmRSS:");
 	if (table)
 		compare(raid, &res);
 	else
-		start_attack(raid);
+		start_attack(raid, page);
 	begun_us = now_us();
 	res.arrived = arrive(ENOUGH);
-	res.first_us = first_in_child(raid->kind, true);
-	if (raid->kind == RDM && table)
+	if (!plain)
+		res.first_us = first_in_child(raid->kind, true);
+	if (raid->kind == RDM && table && !plain)
 		res.stranger_us = first_in_child(raid->kind, false);
 	res.attacked_s += (now_us() - begun_us) / 1e6;
 	files = files_of(server);
@@ -335,6 +371,7 @@ static struct result attack(const struct raid *raid)
 	end_attack();
 	stop(&client);
 	stop(&server);
+	stop(&decoy);
 	close(log_fd);
 	return res;
 }
@@ -400,7 +437,8 @@ int main(int argc, char **argv)
 	int faults = 0, nr = 0, at = 1;
 
 	for (; at < argc && argv[at][0] == '-'; at++) {
-		table |= !strcmp(argv[at], "--table");
+		plain |= !strcmp(argv[at], "--floor");
+		table |= plain || !strcmp(argv[at], "--table");
 		if (!strcmp(argv[at], "--seconds") && at + 1 < argc)
 			stretch_us = atof(argv[++at]) * 1e6;
 	}
@@ -411,9 +449,10 @@ int main(int argc, char **argv)
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max;
 	setrlimit(RLIMIT_NOFILE, &files);
-	page = mmap(NULL, sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	page = mmap(NULL, 2 * sizeof(*page), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (page == MAP_FAILED)
 		give_up("no shared page");
+	decoy_page = page + 1;
 	if (table)
 		printf("| attack | | throughput | first message, known | stranger | memory | descriptors | lines | "
 		       "strokes/s |\n"
@@ -422,12 +461,12 @@ int main(int argc, char **argv)
 		struct result res;
 		int bad;
 
-		if (!chosen(&raids[i], argc, argv))
+		if (!chosen(&raids[i], argc, argv) || (plain && !raids[i].plain))
 			continue;
 		res = attack(&raids[i]);
 		if (table)
 			print_row(&raids[i], &res);
-		bad = judge(&raids[i], &res);
+		bad = plain ? 0 : judge(&raids[i], &res);
 		faults += bad;
 		if (!table)
 			printf("%sok %d - %s: %s\n", bad ? "not " : "", ++nr, raids[i].name, raids[i].what);

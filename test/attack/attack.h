@@ -74,6 +74,12 @@ _Noreturn void be_honest(enum kind kind);
  * call that sends (MSG: fi_connect()) to the delivery. */
 uint64_t first_message(enum kind kind, bool known);
 
+/* ---- plain.c: the same with plain sockets, for what the machine allows ---- */
+
+/* Honest clients of it, which tell themselves by their first word, are answered; all others are read. */
+_Noreturn void serve_plainly(enum kind kind);
+_Noreturn void be_plain(enum kind kind);
+
 /* ---- raids.c: what attackers do ---- */
 
 struct raid {
@@ -84,6 +90,7 @@ struct raid {
 	/* limits, as fi_tcp(7) states them */
 	unsigned memory_mib;		/* by which the server may grow */
 	unsigned files;			/* the server's limit on open files */
+	bool plain;			/* it is one to a server of plain sockets, too */
 };
 
 extern const struct raid raids[];

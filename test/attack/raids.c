@@ -214,6 +214,18 @@ static void churn(void)
 	}
 }
 
+/* The same with a byte, so that the kernel does not keep the connection to itself (TCP_DEFER_ACCEPT). */
+static void churn_bytes(void)
+{
+	for (ready(); ; ) {
+		int fd = dial();
+
+		if (fd >= 0 && await(fd, POLLOUT, 100) && send(fd, "", 1, MSG_NOSIGNAL) == 1)
+			await(fd, POLLIN, 1);
+		hang_up(&fd);
+	}
+}
+
 static bool drip(int fd, size_t *at)
 {
 	struct hello hello = hello_of(2000, EXT_STRANGER, 1);
@@ -583,39 +595,43 @@ static void rubbish_packets(void)
 #define FEW_MIB		16
 
 const struct raid raids[] = {
-	{ "none", "nobody attacks", RDM, NULL, FEW_MIB, 1024 },
-	{ "silent", "1,500 connections that say nothing", RDM, silent, FEW_MIB, 1024 },
-	{ "half", "1,500 connections with half a request", RDM, half_hello, FEW_MIB, 1024 },
-	{ "churn", "connects, resets at once", RDM, churn, FEW_MIB, 1024 },
-	{ "slow", "64 connections, a byte of the request at a time", RDM, slow_bytes, FEW_MIB, 1024 },
-	{ "rubbish-request", "random bytes in place of a request", RDM, rubbish_hello, FEW_MIB, 1024 },
-	{ "requests", "whole requests, each of another peer", RDM, hellos, FEW_MIB, 1024 },
-	{ "claims", "requests in the name of the honest client", RDM, claims, FEW_MIB, 1024 },
-	{ "reopen", "a peer that leaves and comes back at once", RDM, reopen, FEW_MIB, 1024 },
-	{ "descriptors", "400 strangers with an announcement each, `ulimit -n 256`", RDM, descriptors, FEW_MIB, 256 },
-	{ "long-header", "32 headers of messages of 64 MiB", RDM, long_header, STRANGERS_MIB, 1024 },
+	{ "none", "nobody attacks", RDM, NULL, FEW_MIB, 1024, true },
+	{ "silent", "1,500 connections that say nothing", RDM, silent, FEW_MIB, 1024, true },
+	{ "half", "1,500 connections with half a request", RDM, half_hello, FEW_MIB, 1024, true },
+	{ "churn", "connects, resets at once", RDM, churn, FEW_MIB, 1024, true },
+	{ "churn-bytes", "connects, a byte, resets", RDM, churn_bytes, FEW_MIB, 1024, true },
+	{ "slow", "64 connections, a byte of the request at a time", RDM, slow_bytes, FEW_MIB, 1024, false },
+	{ "rubbish-request", "random bytes in place of a request", RDM, rubbish_hello, FEW_MIB, 1024, true },
+	{ "requests", "whole requests, each of another peer", RDM, hellos, FEW_MIB, 1024, false },
+	{ "claims", "requests in the name of the honest client", RDM, claims, FEW_MIB, 1024, false },
+	{ "reopen", "a peer that leaves and comes back at once", RDM, reopen, FEW_MIB, 1024, false },
+	{ "descriptors", "400 strangers with an announcement each, `ulimit -n 256`", RDM, descriptors,
+	  FEW_MIB, 256, false },
+	{ "long-header", "32 headers of messages of 64 MiB", RDM, long_header, STRANGERS_MIB, 1024, false },
 	{ "reads", "12 strangers that read 64 KiB each time, and take nothing", RDM, unread_reads, STRANGERS_MIB,
-	  1024 },
-	{ "reads-known", "the same of a known peer", RDM, unread_reads_known, ANSWERS_MIB, 1024 },
+	  1024, false },
+	{ "reads-known", "the same of a known peer", RDM, unread_reads_known, ANSWERS_MIB, 1024, false },
 	{ "refusals", "12 strangers whose reads are refused, and who take nothing", RDM, unread_refusals, STRANGERS_MIB,
-	  1024 },
-	{ "parks", "12 strangers that ask to park, and take nothing", RDM, unread_parks, STRANGERS_MIB, 1024 },
-	{ "unexpected", "16 strangers, messages of 1 KiB without a receive", RDM, unexpected, STRANGERS_MIB, 1024 },
+	  1024, false },
+	{ "parks", "12 strangers that ask to park, and take nothing", RDM, unread_parks, STRANGERS_MIB, 1024, false },
+	{ "unexpected", "16 strangers, messages of 1 KiB without a receive", RDM, unexpected,
+	  STRANGERS_MIB, 1024, false },
 	{ "unexpected-empty", "16 strangers, empty messages without a receive", RDM, unexpected_empty, STRANGERS_MIB,
-	  1024 },
+	  1024, false },
 	{ "unexpected-many", "300 strangers, empty messages without a receive", RDM, unexpected_many, STRANGERS_MIB,
-	  1024 },
+	  1024, false },
 	{ "unexpected-known", "known peers, one at a time, messages of 1 KiB without a receive", RDM, unexpected_known,
-	  KNOWN_MIB, 1024 },
-	{ "cancels", "8,000 announcements, then cancellations of none", RDM, cancels, STRANGERS_MIB, 1024 },
-	{ "rubbish-frames", "random frames after a good request", RDM, rubbish_frames, FEW_MIB, 1024 },
-	{ "log", "refused reads, each with another address and key", RDM, log_lines, STRANGERS_MIB, 1024 },
-	{ "children", "the server forks children that close its endpoint", RDM, NULL, FEW_MIB, 1024 },
-	{ "msg-silent", "1,500 connections that say nothing", MSG, silent, FEW_MIB, 1024 },
-	{ "msg-churn", "connects, resets at once", MSG, churn, FEW_MIB, 1024 },
-	{ "msg-requests", "64 requests at a time, which the program rejects", MSG, connreqs, FEW_MIB, 1024 },
-	{ "msg-rubbish", "random bytes in place of a request", MSG, rubbish_hello, FEW_MIB, 1024 },
-	{ "udp-packets", "packets of one byte", DGRAM, packets, FEW_MIB, 1024 },
-	{ "udp-rubbish", "packets of random bytes, of up to 2 KiB", DGRAM, rubbish_packets, FEW_MIB, 1024 },
+	  KNOWN_MIB, 1024, false },
+	{ "cancels", "8,000 announcements, then cancellations of none", RDM, cancels, STRANGERS_MIB, 1024, false },
+	{ "rubbish-frames", "random frames after a good request", RDM, rubbish_frames, FEW_MIB, 1024, false },
+	{ "log", "refused reads, each with another address and key", RDM, log_lines, STRANGERS_MIB, 1024, false },
+	{ "children", "the server forks children that close its endpoint", RDM, NULL, FEW_MIB, 1024, false },
+	{ "msg-silent", "1,500 connections that say nothing", MSG, silent, FEW_MIB, 1024, false },
+	{ "msg-churn", "connects, resets at once", MSG, churn, FEW_MIB, 1024, false },
+	{ "msg-churn-bytes", "connects, a byte, resets", MSG, churn_bytes, FEW_MIB, 1024, false },
+	{ "msg-requests", "64 requests at a time, which the program rejects", MSG, connreqs, FEW_MIB, 1024, false },
+	{ "msg-rubbish", "random bytes in place of a request", MSG, rubbish_hello, FEW_MIB, 1024, false },
+	{ "udp-packets", "packets of one byte", DGRAM, packets, FEW_MIB, 1024, true },
+	{ "udp-rubbish", "packets of random bytes, of up to 2 KiB", DGRAM, rubbish_packets, FEW_MIB, 1024, true },
 };
 const unsigned raid_cnt = sizeof(raids) / sizeof(*raids);

@@ -194,7 +194,7 @@ static void a_turn_that_was_long_is_forgotten_soon(void **state)
 		fab_engine_last_look(&engine);
 	strangers[0].cost_ns = 1000;
 	strangers[1].cnt = 0;
-	pass_for(25000000);
+	pass_for(105000000);
 	assert_true(strangers[1].cnt > 1);
 	close_all();
 }

@@ -274,11 +274,35 @@ static void want_of_room_leaves_them_with_the_kernel(void **state)
 	close(fd);
 }
 
-/* One that sends nothing is dropped when the listener stops, and taken care of with the others while it runs. */
+/* Connect, and send a byte: without that the kernel keeps the connection to itself. */
+static int begin_request(const struct sockaddr_in *addr)
+{
+	const uint8_t version = TCP_CM_VERSION;
+	int fd = raw_connect(addr);
+
+	raw_send(fd, &version, sizeof(version));
+	return fd;
+}
+
+/* The kernel keeps connections that have sent nothing; they cost no descriptor and no time. */
+static void connection_that_sends_nothing_is_not_accepted(void **state)
+{
+	struct cm_bytes msg = raw_cm(TCP_CM_CONNREQ, "hi", 2);
+	struct fixture *f = *state;
+	int fd = raw_connect(&f->addr);
+
+	drive(f, 100);
+	assert_int_equal(f->call_cnt, 0);
+	raw_send(fd, &msg, raw_len(&msg));
+	drive_until(f, 1);
+	close(fd);
+}
+
+/* One that goes silent is dropped when the listener stops, and taken care of with the others while it runs. */
 static void silent_connection_is_dropped_at_the_end(void **state)
 {
 	struct fixture *f = *state;
-	int silent = raw_connect(&f->addr), fd = client(f);
+	int silent = begin_request(&f->addr), fd = client(f);
 
 	drive_until(f, 1);
 	assert_int_equal(f->listener.awaited_cnt, 1);
@@ -290,7 +314,7 @@ static void silent_connection_is_dropped_at_the_end(void **state)
 	close(fd);
 }
 
-/* ---- connections that say nothing ---- */
+/* ---- connections that begin to speak, and say no more ---- */
 
 enum { PATIENCE_NS = 500 * 1000000 };	/* in which a peer that speaks is heard, whatever others do */
 
@@ -325,9 +349,10 @@ static int teardown_limited(void **state)
 	return teardown(state);
 }
 
-/* Connect from this host, and say nothing. */
+/* Connect from this host, and send no more than a byte. */
 static int silent_from(struct fixture *f, const char *host)
 {
+	const uint8_t version = TCP_CM_VERSION;
 	struct sockaddr_in from = { .sin_family = AF_INET };
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
@@ -335,6 +360,7 @@ static int silent_from(struct fixture *f, const char *host)
 	assert_int_equal(inet_pton(AF_INET, host, &from.sin_addr), 1);
 	assert_int_equal(bind(fd, (struct sockaddr *) &from, sizeof(from)), 0);
 	assert_int_equal(connect(fd, (struct sockaddr *) &f->addr, sizeof(f->addr)), 0);
+	raw_send(fd, &version, sizeof(version));
 	/* the listener takes it, if it takes any */
 	drive(f, 2);
 	return fd;
@@ -406,14 +432,14 @@ static void silent_connections_of_another_host_go_first(void **state)
 {
 	struct cm_bytes msg = raw_cm(TCP_CM_CONNREQ, "hi", 2);
 	struct fixture *f = *state;
-	int fd[60], slow = raw_connect(&f->addr);
+	int fd[60], slow = begin_request(&f->addr);
 
 	drive(f, 2);
 	for (int i = 0; i < 60; i++) {
 		fd[i] = silent_from(f, "127.0.0.2");
 		test_added_ns += 10000000;
 	}
-	raw_send(slow, &msg, raw_len(&msg));
+	raw_send(slow, (const uint8_t *) &msg + 1, raw_len(&msg) - 1);
 	drive_until(f, 1);
 	for (int i = 0; i < 60; i++)
 		close(fd[i]);
@@ -434,6 +460,7 @@ int main(void)
 		TEST(denial_is_waited_out),
 		TEST(an_aborted_connection_is_skipped),
 		TEST(want_of_room_leaves_them_with_the_kernel),
+		TEST(connection_that_sends_nothing_is_not_accepted),
 		TEST(silent_connection_is_dropped_at_the_end),
 		cmocka_unit_test_setup_teardown(silent_connections_give_way, setup_many, teardown_limited),
 		TEST_FEW(silent_connections_leave_descriptors),

@@ -149,8 +149,10 @@ static void silent_connections_give_way(void **state)
 	assert_int_equal(fi_control(&w->pep->fid, FI_BACKLOG, &backlog), 0);
 	assert_int_equal(fi_listen(w->pep), 0);
 	assert_int_equal(fi_getname(&w->pep->fid, &addr, &len), 0);
-	for (int i = 0; i < SILENT; i++)
+	for (int i = 0; i < SILENT; i++) {
 		silent[i] = raw_connect(&addr);
+		raw_send(silent[i], &request, 1);
+	}
 	fd = raw_connect(&addr);
 	raw_send(fd, &request, raw_len(&request));
 	while (fi_eq_read(w->eq, &event, &entry, sizeof(entry), 0) == -FI_EAGAIN) {

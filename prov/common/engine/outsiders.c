@@ -24,7 +24,7 @@
 #define LONG_TURN_NS	200000		/* while nobody else has anything to do */
 #define PAUSE_NS	5000		/* after it, if a thread sleeps in between */
 #define REST		7
-#define REST_MAX_NS	20000000	/* after a turn that was interrupted by the scheduler, for example */
+#define REST_MAX_NS	100000000	/* after a turn that was interrupted by the scheduler, for example */
 
 bool fab_engine_turn_is_over(const struct fab_engine *engine)
 {

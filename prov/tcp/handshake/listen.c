@@ -17,6 +17,7 @@
 #include "tcp/handshake/listen.h"
 
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
 #include "base/bits.h"
 #include "base/clock.h"
@@ -267,6 +268,17 @@ static void listener_start_near(struct tcp_listener *listener, int backlog)
 			"%s\n", strerror(fd < 0 ? -fd : ENOMEM));
 }
 
+/* The kernel keeps connections to itself until they have sent something, for as long as we would wait for that. Those
+ * that connect speak first, in every version of the wire format. */
+static void listener_await_data(int fd)
+{
+	int wait_s = (int) fab_max(tcp_params.connect_timeout_ms / 1000, 1);
+	int ret = fab_sock_set_int(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, wait_s);
+
+	if (ret)
+		TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "TCP_DEFER_ACCEPT is refused: %s\n", strerror(-ret));
+}
+
 int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine, int fd, int backlog)
 {
 	int ret;
@@ -277,6 +289,7 @@ int tcp_listener_start(struct tcp_listener *listener, struct fab_engine *engine,
 		return ret;
 	}
 	tcp_sock_tune(fd);	/* accepted sockets inherit the options, tcp(7) */
+	listener_await_data(fd);
 	fab_timer_init(&listener->again, listener_again);
 	fab_list_init(&listener->awaited);
 	listener->awaited_max = tcp_descriptors_awaited_max();

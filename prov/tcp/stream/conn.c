@@ -29,6 +29,8 @@ static void conn_ready(struct fab_source *src, uint32_t events)
 		tcp_rx_poll(src);
 	if (events & EPOLLOUT)
 		tcp_tx_unblock(conn);
+	if (src->outsider)
+		tcp_rx_learn_cost(conn);
 }
 
 static void conn_flush(struct fab_flush *flush)

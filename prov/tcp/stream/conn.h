@@ -118,7 +118,8 @@ struct tcp_rx_state {
 	uint8_t bulk;
 	bool more;			/* the last read filled its buffer: there is more */
 	uint8_t paused;			/* enum tcp_rx_paused */
-	uint32_t stage;			/* the most bytes of the next read, if bulk is 0: at most FAB_STAGING_LEN */
+	uint32_t stage;			/* the most bytes of the next read, if bulk is 0: FAB_STAGING_LEN, or less of a
+					 * stranger */
 	bool special;			/* the peer has the other byte order, or may send direct frames */
 	/* a remote write that was refused: the FI_E* for the answer; its payload is dropped */
 	uint32_t refuse;		/* the same for an atomic */

@@ -20,8 +20,10 @@
 
 /* If payloads of TCP_RX_BULK_LEN follow one another, no more than this is staged. */
 #define RX_BULK_STAGE	4096
-/* No more than this of a stranger, while others have something to be read, too: its frames take a part of its turn. */
-#define RX_STRANGER_STAGE	4096
+/* A read from a stranger: as many bytes as take a turn, but no less than the first, and no more than the second while
+ * others have something to be read. Forty bytes may ask for a megabyte. */
+#define RX_STRANGER_LEAST	512
+#define RX_STRANGER_MOST	4096
 
 /* ---- frame headers ---- */
 
@@ -538,8 +540,18 @@ static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 /* Before a read from a stranger. True: it is not to be read. */
 static __attribute__((noinline)) bool rx_stranger_must_wait(struct tcp_conn *conn)
 {
-	conn->rx.stage = fab_engine_rations(conn->ep->base.engine) ? RX_STRANGER_STAGE : FAB_STAGING_LEN;
+	if (fab_engine_rations(conn->ep->base.engine))
+		conn->rx.stage = fab_min(conn->rx.stage, (uint32_t) RX_STRANGER_MOST);
 	return rx_stranger_waits(conn) && rx_hold(conn);
+}
+
+void tcp_rx_learn_cost(struct tcp_conn *conn)
+{
+	uint32_t stage = conn->rx.stage;
+
+	conn->rx.stage = fab_engine_turn_is_over(conn->ep->base.engine) ?
+			 fab_max(stage / 4, (uint32_t) RX_STRANGER_LEAST) :
+			 fab_min(2 * stage, (uint32_t) FAB_STAGING_LEN);
 }
 
 static inline bool rx_must_wait(struct tcp_conn *conn)
