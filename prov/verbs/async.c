@@ -2,10 +2,12 @@
 /*
  * Asynchronous events of a device: the device, a completion queue or a queue pair has failed, a port went down. The
  * device's descriptor for them is in the epoll set of each engine that polls the device, so they cost nothing per
- * message. The first engine that wakes reads the events and wakes the engines of the device by their eventfds. Each
- * then acts under its own lock.
+ * message. The first engine that wakes reads the events. An event of an object (a queue pair, a completion queue, a
+ * shared receive queue) is noted in the watches of that object; others may use the device through librdmacm, too, and
+ * their objects have no watch. The engines of these watches, or all engines of a device that has failed, are woken by
+ * their eventfds. Each then acts under its own lock.
  *
- * `lock` guards the list of alarms and the failures that they hold. It is taken inside of engines' locks.
+ * `lock` guards the lists of alarms and of watches. It is taken inside of engines' locks.
  */
 #include "verbs/verbs.h"
 
@@ -17,11 +19,29 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_list alarms = { &alarms, &alarms };
-static struct fab_list lasts = { &lasts, &lasts };	/* struct vrb_last; `lock` */
+static struct fab_list watches = { &watches, &watches };
 
-/* Tell each engine of the device that this queue or queue pair has failed; NULL: the device has failed. Each engine
- * checks whether it owns the element, because other code in the process may use the device through librdmacm, too. */
-static void ring(struct ibv_context *verbs, const void *element)
+void vrb_watch_start(struct vrb_watch *watch, struct vrb_alarm *alarm, const void *object)
+{
+	watch->object = object;
+	watch->alarm = alarm;
+	atomic_store(&watch->told, 0);
+	pthread_mutex_lock(&lock);
+	fab_list_add_tail(&watches, &watch->link);
+	pthread_mutex_unlock(&lock);
+}
+
+void vrb_watch_stop(struct vrb_watch *watch)
+{
+	if (!watch->object)
+		return;
+	pthread_mutex_lock(&lock);
+	fab_list_remove(&watch->link);
+	pthread_mutex_unlock(&lock);
+	watch->object = NULL;
+}
+
+static void device_failed(const struct ibv_context *verbs)
 {
 	struct fab_list *link;
 
@@ -31,43 +51,37 @@ static void ring(struct ibv_context *verbs, const void *element)
 
 		if (alarm->dev->verbs != verbs)
 			continue;
-		if (element && alarm->bad_cnt < VRB_BAD_MAX)
-			alarm->bad[alarm->bad_cnt++] = element;
-		else
-			alarm->dead = true;
+		atomic_store(&alarm->dead, true);
 		fab_bell_ring(&alarm->bell);
 	}
 	pthread_mutex_unlock(&lock);
 }
 
-static void on_last(const struct ibv_qp *qp)
+/* True if the object is ours. */
+static bool note(const void *object, unsigned what)
 {
 	struct fab_list *link;
+	bool found = false;
 
 	pthread_mutex_lock(&lock);
-	fab_list_for_each(&lasts, link) {
-		struct vrb_last *last = fab_container(link, struct vrb_last, link);
+	fab_list_for_each(&watches, link) {
+		struct vrb_watch *watch = fab_container(link, struct vrb_watch, link);
 
-		if (last->qp == qp)
-			atomic_store(&last->reached, true);
+		if (watch->object != object)
+			continue;
+		found = true;
+		atomic_fetch_or(&watch->told, what);
+		if (what & VRB_TOLD_AT_ONCE)
+			fab_bell_ring(&watch->alarm->bell);
 	}
 	pthread_mutex_unlock(&lock);
+	return found;
 }
 
-void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp)
+static void failed(const char *device, const void *object, const char *what)
 {
-	last->qp = qp;
-	atomic_store(&last->reached, false);
-	pthread_mutex_lock(&lock);
-	fab_list_add_tail(&lasts, &last->link);
-	pthread_mutex_unlock(&lock);
-}
-
-void vrb_last_unwatch(struct vrb_last *last)
-{
-	pthread_mutex_lock(&lock);
-	fab_list_remove(&last->link);
-	pthread_mutex_unlock(&lock);
+	if (note(object, VRB_TOLD_FAILED))
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: %s: the endpoints that use it end\n", device, what);
 }
 
 static void on_event(struct ibv_context *verbs, const struct ibv_async_event *event)
@@ -77,21 +91,22 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 	switch (event->event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
 		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed: all its endpoints end\n", device);
-		ring(verbs, NULL);
+		device_failed(verbs);
 		break;
 	case IBV_EVENT_CQ_ERR:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: a completion queue is broken: the endpoints that use it end\n",
-			 device);
-		ring(verbs, event->element.cq);
+		failed(device, event->element.cq, "a completion queue is broken");
 		break;
 	case IBV_EVENT_QP_FATAL:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: a queue pair has failed: the endpoints that use it end\n", device);
-		ring(verbs, event->element.qp);
+		failed(device, event->element.qp, "a queue pair has failed");
+		break;
+	case IBV_EVENT_QP_REQ_ERR:
+		failed(device, event->element.qp, "a queue pair got a request that is not valid");
+		break;
+	case IBV_EVENT_QP_ACCESS_ERR:
+		failed(device, event->element.qp, "a queue pair got a request that its memory regions do not allow");
 		break;
 	case IBV_EVENT_SRQ_ERR:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: a shared receive queue has failed: the endpoints that use it end\n",
-			 device);
-		ring(verbs, event->element.srq);
+		failed(device, event->element.srq, "a shared receive queue has failed");
 		break;
 	case IBV_EVENT_PORT_ERR:
 		VRB_WARN(FI_LOG_DOMAIN,
@@ -99,10 +114,19 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 			 device, event->element.port_num);
 		break;
 	case IBV_EVENT_QP_LAST_WQE_REACHED:
-		on_last(event->element.qp);
+		note(event->element.qp, VRB_TOLD_LAST);
+		break;
+	case IBV_EVENT_COMM_EST:
+		note(event->element.qp, VRB_TOLD_ESTABLISHED);
 		break;
 	case IBV_EVENT_PORT_ACTIVE:
 		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s, port %d is up\n", device, event->element.port_num);
+		break;
+	case IBV_EVENT_LID_CHANGE:
+	case IBV_EVENT_GID_CHANGE:
+		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d: %s: peers cannot reach datagram endpoints by names that they "
+			 "got before; fi_getname returns the new ones\n", device, event->element.port_num,
+			 ibv_event_type_str(event->event_type));
 		break;
 	default:
 		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s: %s\n", device, ibv_event_type_str(event->event_type));
@@ -124,20 +148,8 @@ static void events_ready(struct fab_source *src, uint32_t events)
 static void alarm_rung(struct fab_bell *bell)
 {
 	struct vrb_alarm *alarm = fab_container(bell, struct vrb_alarm, bell);
-	const void *bad[VRB_BAD_MAX];
-	int bad_cnt;
-	bool dead;
 
-	pthread_mutex_lock(&lock);
-	dead = alarm->dead;
-	bad_cnt = alarm->bad_cnt;
-	memcpy(bad, alarm->bad, sizeof(bad));
-	alarm->bad_cnt = 0;
-	pthread_mutex_unlock(&lock);
-	if (dead)
-		alarm->lost(alarm, NULL);
-	for (int i = 0; i < bad_cnt && !dead; i++)
-		alarm->lost(alarm, bad[i]);
+	alarm->rung(alarm);
 }
 
 int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine)

@@ -45,12 +45,10 @@ const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt)
 
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 {
-	const struct ibv_device_attr *attr = &vrb_domain_of(ep)->dev->attr;
-
 	return (struct rdma_conn_param) {
 		.private_data = ep->cm_data, .private_data_len = ep->cm_data[0] + 1,
-		.responder_resources = fab_min(attr->max_qp_rd_atom, RDMA_MAX_RESP_RES),
-		.initiator_depth = fab_min(attr->max_qp_init_rd_atom, RDMA_MAX_INIT_DEPTH),
+		/* as much as both devices can: librdmacm finds out */
+		.responder_resources = RDMA_MAX_RESP_RES, .initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1, .retry_count = RETRIES, .rnr_retry_count = RNR_FOR_EVER,
 	};
 }
@@ -121,7 +119,7 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	size_t len = 0;
 
 	ep->state = VRB_EP_CONNECTED;
-	ep->last.due = true;
+	ep->last_due = true;
 	if (event)
 		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
 	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
@@ -146,6 +144,14 @@ void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why)
 		vrb_cm_refused(ep, err, NULL, why);
 	else
 		ended(ep);
+}
+
+/* The peer's last word may be lost, and comes again after seconds. */
+void vrb_cm_notify(struct vrb_ep *ep)
+{
+	if (ep->state == VRB_EP_CONNECTING && ep->base.info->handle && rdma_notify(ep->id, IBV_EVENT_COMM_EST))
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "rdma_notify on %s: %s\n", vrb_domain_of(ep)->dev->name,
+			strerror(errno));
 }
 
 /* ---- events ---- */
@@ -197,7 +203,7 @@ static void on_removal(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	(void) event;
 	VRB_WARN(FI_LOG_EP_CTRL, "device %s is being removed\n", vrb_domain_of(ep)->dev->name);
-	vrb_hw_cq_lost(ep->hw_cq, FI_ENODEV, "the device is being removed");
+	vrb_hw_cq_removed(ep->hw_cq, FI_ENODEV, "the device is being removed");
 }
 
 static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *event) = {

@@ -64,38 +64,75 @@ static struct vrb_device *vrb_device_find(struct vrb_device *list, const struct 
 	return list;
 }
 
-/* The largest of some sizes that a queue pair accepts for inline data. The only way to know is to try. */
-static uint32_t try_inline(struct ibv_pd *pd, struct ibv_cq *cq)
+/* ---- sizes of queue pairs: the only way to know them is to try ---- */
+
+struct trial {
+	struct ibv_pd *pd;
+	struct ibv_cq *cq;
+};
+
+/* Try to make a queue pair of these sizes, which become those that it got. */
+static bool try_qp(const struct trial *trial, struct ibv_qp_cap *cap)
 {
-	uint32_t size;
+	struct ibv_qp_init_attr attr = {
+		.send_cq = trial->cq, .recv_cq = trial->cq, .qp_type = IBV_QPT_RC, .cap = *cap,
+	};
+	struct ibv_qp *qp = ibv_create_qp(trial->pd, &attr);
 
-	for (size = vrb_params.inline_size; size; size /= 2) {
-		struct ibv_qp_init_attr attr = {
-			.send_cq = cq, .recv_cq = cq, .qp_type = IBV_QPT_RC,
-			.cap = { .max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
-				 .max_inline_data = size },
-		};
-		struct ibv_qp *qp = ibv_create_qp(pd, &attr);
-
-		if (!qp)
-			continue;
-		ibv_destroy_qp(qp);
-		break;
-	}
-	return size;
+	if (!qp)
+		return false;
+	*cap = attr.cap;
+	ibv_destroy_qp(qp);
+	return true;
 }
 
-static uint32_t find_inline(struct ibv_context *verbs)
+/* The largest of some sizes that the device accepts for inline data, and no more than it then has room for: some accept
+ * any size, and have no room. */
+static uint32_t try_inline(const struct trial *trial)
 {
-	struct ibv_pd *pd = ibv_alloc_pd(verbs);
-	struct ibv_cq *cq = pd ? ibv_create_cq(verbs, 1, NULL, NULL, 0) : NULL;
-	uint32_t size = cq ? try_inline(pd, cq) : 0;
+	for (uint32_t size = (uint32_t) vrb_params.inline_size; size; size /= 2) {
+		struct ibv_qp_cap cap = {
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = size,
+		};
 
-	if (cq)
-		ibv_destroy_cq(cq);
-	if (pd)
-		ibv_dealloc_pd(pd);
-	return size;
+		if (try_qp(trial, &cap))
+			return fab_min(size, cap.max_inline_data);
+	}
+	return 0;
+}
+
+/* The length of a send queue whose requests have the largest sizes: a device may have room for so many bytes. The first of
+ * max_qp_wr, half of it ... that it accepts. */
+static uint32_t try_requests(const struct trial *trial, const struct vrb_device *dev)
+{
+	uint32_t sge = (uint32_t) fab_min((size_t) dev->attr.max_sge, vrb_params.tx_iov_limit);
+	uint32_t cnt = (uint32_t) dev->attr.max_qp_wr;
+
+	for (; cnt > 1; cnt /= 2) {
+		struct ibv_qp_cap cap = {
+			.max_send_wr = cnt, .max_recv_wr = 1, .max_send_sge = sge, .max_recv_sge = 1,
+			.max_inline_data = dev->inline_max,
+		};
+
+		if (try_qp(trial, &cap))
+			break;
+	}
+	return cnt;
+}
+
+static void find_sizes(struct vrb_device *dev)
+{
+	struct trial trial = { .pd = ibv_alloc_pd(dev->verbs) };
+
+	trial.cq = trial.pd ? ibv_create_cq(dev->verbs, 1, NULL, NULL, 0) : NULL;
+	dev->sq_max = (uint32_t) dev->attr.max_qp_wr;
+	if (trial.cq) {
+		dev->inline_max = try_inline(&trial);
+		dev->sq_max = try_requests(&trial, dev);
+		ibv_destroy_cq(trial.cq);
+	}
+	if (trial.pd)
+		ibv_dealloc_pd(trial.pd);
 }
 
 static bool note_gid(const struct vrb_gid *gid, void *any)
@@ -238,7 +275,7 @@ static struct vrb_device *device_add(struct ibv_context *verbs, uint8_t port_num
 	} else if (is_too_small(dev)) {
 		list = &broken;
 	} else {
-		dev->inline_max = find_inline(verbs);
+		find_sizes(dev);
 	}
 	dev->next = *list;
 	*list = dev;

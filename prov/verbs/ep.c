@@ -38,6 +38,11 @@ struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep)
 	};
 }
 
+uint32_t vrb_inline_max(const struct vrb_ep *ep, const struct ibv_qp_cap *cap)
+{
+	return (uint32_t) fab_min((size_t) cap->max_inline_data, ep->base.info->tx_attr->inject_size);
+}
+
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 {
 	const struct fi_info *info = ep->base.info;
@@ -47,6 +52,12 @@ int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 		 "for less\n", call, vrb_domain_of(ep)->dev->name, ep->tx_size, info->tx_attr->iov_limit, ep->rx_size,
 		 info->rx_attr->iov_limit, info->tx_attr->inject_size, strerror(err));
 	return -err;
+}
+
+static void stop_watches(struct vrb_ep *ep)
+{
+	vrb_watch_stop(&ep->qp_watch);
+	vrb_watch_stop(&ep->rq_watch);
 }
 
 static int ep_activate(struct fab_ep *base)
@@ -69,8 +80,12 @@ static int ep_activate(struct fab_ep *base)
 	ret = ep->kind->create(ep);
 	if (ret)
 		goto put_hw_cq;
-	if (!ep->rq)
-		ep->rq = ep->srx ? (const void *) ep->srx->srq : ep->qp;
+	if (!ep->rq && ep->srx)
+		ep->rq = ep->srx->srq;
+	if (ep->qp)
+		vrb_watch_start(&ep->qp_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->qp);
+	if (ep->rq)
+		vrb_watch_start(&ep->rq_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->rq);
 	fab_engine_lock(ep->base.engine);
 	ret = ep->channel ? fab_source_add(ep->base.engine, &ep->cm_src, EPOLLIN) : 0;
 	ep->base.enabled = !ret;
@@ -81,6 +96,7 @@ static int ep_activate(struct fab_ep *base)
 	fab_engine_unlock(ep->base.engine);
 	if (!ret)
 		return 0;
+	stop_watches(ep);
 	ep->kind->destroy(ep);
 	ep->rq = NULL;
 put_hw_cq:
@@ -174,6 +190,7 @@ static void vrb_ep_stop(struct vrb_ep *ep)
 	if (ep->srx)
 		vrb_srx_settle(ep);
 	fab_list_remove(&ep->on_hw);
+	stop_watches(ep);
 }
 
 /* Lock held. */

@@ -43,7 +43,7 @@ static size_t rq_max(const struct vrb_device *dev)
 
 static size_t sq_max(const struct vrb_device *dev)
 {
-	return fab_min((size_t) dev->attr.max_qp_wr, (size_t) dev->attr.max_cqe - rq_max(dev));
+	return fab_min((size_t) dev->sq_max, (size_t) dev->attr.max_cqe - rq_max(dev));
 }
 
 static void fill_tx(struct fi_tx_attr *tx, const struct vrb_device *dev)

@@ -102,6 +102,7 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(RDMACM, int, rdma_connect, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param)) \
 	X(RDMACM, int, rdma_accept, (struct rdma_cm_id *id, struct rdma_conn_param *param), (id, param)) \
 	X(RDMACM, int, rdma_reject, (struct rdma_cm_id *id, const void *data, uint8_t len), (id, data, len)) \
+	X(RDMACM, int, rdma_notify, (struct rdma_cm_id *id, enum ibv_event_type event), (id, event)) \
 	X(RDMACM, int, rdma_disconnect, (struct rdma_cm_id *id), (id)) \
 	X(RDMACM, int, rdma_establish, (struct rdma_cm_id *id), (id)) \
 	X(RDMACM, int, rdma_create_qp, \
@@ -125,6 +126,16 @@ static const struct {
 	const char *name;
 	void **to;
 } calls[] = { CALLS(ENTRY) };
+
+/* The header's ibv_reg_mr() calls ibv_reg_mr_iova2() where the compiler does not know the access. Libraries before
+ * rdma-core 28 do not have it, and know no access that is optional. */
+static struct ibv_mr *reg_mr_without_iova2(struct ibv_pd *pd, void *addr, size_t len, uint64_t iova, unsigned access)
+{
+	if (iova == (uintptr_t) addr)
+		return to_ibv_reg_mr(pd, addr, len, (int) (access & ~IBV_ACCESS_OPTIONAL_RANGE));
+	errno = EOPNOTSUPP;
+	return NULL;
+}
 
 /* Functions that older libraries lack. They are not called there, nor on devices without the feature. */
 static bool is_young(const char *name)
@@ -176,6 +187,8 @@ static const char *load(void)
 		if (!*calls[i].to && !is_young(calls[i].name))
 			return calls[i].name;
 	}
+	if (!to_ibv_reg_mr_iova2)
+		to_ibv_reg_mr_iova2 = reg_mr_without_iova2;
 	return NULL;
 }
 

@@ -11,9 +11,28 @@
 #include "common/net/net.h"
 
 #define MBIT	1000000ULL
+#define GBIT_MAX	1000000	/* more is no speed */
 
-/* The speed of a port. ibv_query_port(3) encodes width and lane speed as one bit each. */
-static size_t speed_of(const struct ibv_port_attr *port)
+/* The speed of a port as the kernel has it, "400 Gb/sec (4X NDR)", or 0. */
+static size_t speed_in_sysfs(const struct vrb_device *dev)
+{
+	char path[IBV_SYSFS_PATH_MAX + 32];
+	double gbit = 0;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/ports/%u/rate", dev->verbs->device->ibdev_path, dev->port_num);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lf Gb/sec", &gbit) != 1 || gbit < 0 || gbit > GBIT_MAX)
+		gbit = 0;
+	fclose(file);
+	return (size_t) (gbit * 1000) * MBIT;
+}
+
+/* The speed of a port by ibv_query_port(3), which encodes width and lane speed as one bit each. Speeds beyond NDR have no
+ * bit there. */
+static size_t speed_in_verbs(const struct ibv_port_attr *port)
 {
 	static const unsigned lane_mbit[] = { 2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000 };
 	static const unsigned lanes[] = { 1, 4, 8, 12, 2 };
@@ -41,7 +60,9 @@ static void fill_link(struct fab_nic *nic, const struct vrb_device *dev)
 		snprintf(nic->text.network_type, sizeof(nic->text.network_type), "%s", layers[port->link_layer]);
 	if (port->active_mtu >= IBV_MTU_256 && port->active_mtu <= IBV_MTU_4096)
 		nic->mtu = 128u << port->active_mtu;
-	nic->speed = speed_of(port);
+	nic->speed = speed_in_sysfs(dev);
+	if (!nic->speed)
+		nic->speed = speed_in_verbs(port);
 	nic->state = port->state == IBV_PORT_ACTIVE ? FI_LINK_UP : FI_LINK_DOWN;
 }
 

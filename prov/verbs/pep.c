@@ -237,8 +237,10 @@ int vrb_channel_open(struct rdma_event_channel **out)
 		return 0;
 	}
 	ret = -errno;
-	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s: is the kernel module rdma_ucm loaded?\n",
-		 strerror(errno));
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s%s\n", strerror(errno),
+		 errno == EMFILE ? ": the process has no descriptor left; raise the limit (ulimit -n)" :
+		 errno == ENFILE ? ": the machine has no descriptor left (fs.file-max)" :
+				   ": is the kernel module rdma_ucm loaded?");
 	if (channel)
 		rdma_destroy_event_channel(channel);
 	return ret;

@@ -20,8 +20,10 @@
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "verbs/srx.h"
 
 #define SEVERAL_LOOKS	32		/* limit of reads of several queues without a pass of the engine */
+#define FAILURES_MAX	16		/* so many polls of a queue may fail in a row */
 #define HW_CQ_SIZE	4096		/* entries, unless one endpoint needs more */
 
 struct vrb_poller {
@@ -46,32 +48,38 @@ static void choose_direct(struct vrb_poller *poller)
 	fab_engine_set_direct(poller->engine, one && !atomic_load(&hw->broken) ? hw : NULL);
 }
 
+static void ep_lost(struct vrb_ep *ep, int err, const char *why)
+{
+	vrb_cm_lost(ep, err, why);
+	vrb_work_lost(ep, err, why);
+}
+
 static void queue_lost(struct vrb_hw_cq *hw, int err, const char *why)
 {
 	struct fab_list *link;
 
-	if (atomic_exchange(&hw->broken, true))
-		return;
-	choose_direct(hw->poller);
-	fab_list_for_each(&hw->eps, link) {
-		struct vrb_ep *ep = fab_container(link, struct vrb_ep, on_hw);
+	fab_list_for_each(&hw->eps, link)
+		ep_lost(fab_container(link, struct vrb_ep, on_hw), err, why);
+}
 
-		vrb_cm_lost(ep, err, why);
-		vrb_work_lost(ep, err, why);
-	}
+static void mark_broken(struct vrb_hw_cq *hw)
+{
+	atomic_store(&hw->broken, true);
+	choose_direct(hw->poller);
 }
 
 static void all_lost(struct vrb_poller *poller, int err, const char *why)
 {
 	struct fab_list *link;
 
+	/* what completes to several queues is lost in all of them */
+	fab_list_for_each(&poller->cqs, link)
+		mark_broken(fab_container(link, struct vrb_hw_cq, link));
 	fab_list_for_each(&poller->cqs, link)
 		queue_lost(fab_container(link, struct vrb_hw_cq, link), err, why);
 }
 
-/* One hardware queue has failed, so all of the poller are lost: completions of an endpoint may come through several,
- * those of a shared context or an initiator. */
-void vrb_hw_cq_lost(struct vrb_hw_cq *hw, int err, const char *why)
+void vrb_hw_cq_removed(struct vrb_hw_cq *hw, int err, const char *why)
 {
 	all_lost(hw->poller, err, why);
 }
@@ -85,33 +93,91 @@ static void endpoint_lost(struct vrb_ep *ep)
 		ep->kind->halt(ep);
 }
 
-static void element_lost(struct vrb_hw_cq *hw, const void *element)
+static void look_at_endpoint(struct vrb_ep *ep)
 {
-	struct fab_list *link;
+	unsigned told = vrb_watch_take(&ep->qp_watch, VRB_TOLD_AT_ONCE) | vrb_watch_take(&ep->rq_watch, VRB_TOLD_AT_ONCE);
 
-	if (hw->cq == element) {
-		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
+	if (told & VRB_TOLD_FAILED)
+		endpoint_lost(ep);
+	else if (told & VRB_TOLD_ESTABLISHED)
+		vrb_cm_notify(ep);
+}
+
+/* True if work completions of the endpoint come through the queue: its own, those of its shared receive context, or those
+ * of an XRC initiator that another endpoint has made. */
+static bool completes_to(const struct vrb_ep *ep, const struct vrb_hw_cq *hw)
+{
+	return ep->hw_cq == hw || ep->tx_hw == hw || (ep->srx && ep->srx->ep.hw_cq == hw);
+}
+
+/* A queue has failed. It ends the endpoints that complete to it, and no others. */
+static void queue_broken(struct vrb_hw_cq *hw)
+{
+	static const char why[] = "the device's completion queue is broken";
+	struct fab_list *link, *inner;
+
+	if (atomic_load(&hw->broken))
 		return;
-	}
-	fab_list_for_each(&hw->eps, link) {
-		struct vrb_ep *ep = fab_container(link, struct vrb_ep, on_hw);
+	mark_broken(hw);
+	queue_lost(hw, FI_EIO, why);
+	fab_list_for_each(&hw->poller->cqs, link) {
+		const struct vrb_hw_cq *other = fab_container(link, struct vrb_hw_cq, link);
 
-		if (ep->qp == element || ep->rq == element)
-			endpoint_lost(ep);
+		fab_list_for_each(&other->eps, inner) {
+			struct vrb_ep *ep = fab_container(inner, struct vrb_ep, on_hw);
+
+			if (other != hw && completes_to(ep, hw))
+				ep_lost(ep, FI_EIO, why);
+		}
 	}
 }
 
-static void lost(struct vrb_alarm *alarm, const void *element)
+static void rung(struct vrb_alarm *alarm)
 {
 	struct vrb_poller *poller = fab_container(alarm, struct vrb_poller, alarm);
-	struct fab_list *link;
+	struct fab_list *link, *inner;
 
-	if (!element) {
+	if (atomic_load(&alarm->dead)) {
 		all_lost(poller, FI_ENODEV, "the device has failed");
 		return;
 	}
-	fab_list_for_each(&poller->cqs, link)
-		element_lost(fab_container(link, struct vrb_hw_cq, link), element);
+	fab_list_for_each(&poller->cqs, link) {
+		struct vrb_hw_cq *hw = fab_container(link, struct vrb_hw_cq, link);
+
+		if (vrb_watch_take(&hw->watch, VRB_TOLD_FAILED))
+			queue_broken(hw);
+		fab_list_for_each(&hw->eps, inner)
+			look_at_endpoint(fab_container(inner, struct vrb_ep, on_hw));
+	}
+}
+
+struct vrb_alarm *vrb_hw_cq_alarm(struct vrb_hw_cq *hw)
+{
+	return &hw->poller->alarm;
+}
+
+/* Poll until the queue is empty, one entry at a time: then a poll that fails loses nothing that it has found before. A
+ * driver takes the entry that it does not know out of the queue, so the next poll may succeed. The queue is broken if more
+ * polls fail in a row than there can be such entries. */
+static bool poll_singly(struct vrb_hw_cq *hw, uint32_t failures_max)
+{
+	struct ibv_wc wc;
+	bool found = false;
+	uint32_t failed = 0;
+	int cnt = 0;
+
+	while (failed <= failures_max && (cnt = ibv_poll_cq(hw->cq, 1, &wc))) {
+		failed = cnt < 0 ? failed + 1 : 0;
+		if (cnt > 0)
+			vrb_work_done(&wc, NULL);
+		found |= cnt > 0;
+	}
+	if (!cnt || failed <= failures_max)
+		return found;
+	VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s fails again and again (%d): the endpoints of that completion queue end\n",
+		 ibv_get_device_name(hw->cq->context->device), cnt);
+	queue_broken(hw);
+	return true;
 }
 
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
@@ -128,11 +194,17 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 		found += cnt > 0;
 	} while (cnt == VRB_BATCH);
 	if (__builtin_expect(cnt < 0, 0)) {
-		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: %s\n", ibv_get_device_name(hw->cq->context->device),
-			 strerror(-cnt));
-		vrb_hw_cq_lost(hw, FI_EIO, "the device's completion queue is broken");
+		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: error %d; polled again\n",
+			 ibv_get_device_name(hw->cq->context->device), cnt);
+		return poll_singly(hw, FAILURES_MAX) || found;
 	}
 	return found;
+}
+
+void vrb_hw_cq_settle(struct vrb_hw_cq *hw, uint32_t stale)
+{
+	if (!atomic_load(&hw->broken))
+		poll_singly(hw, stale + FAILURES_MAX);
 }
 
 static bool take_all(struct vrb_poller *poller)
@@ -262,7 +334,7 @@ static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, str
 		goto free_poller;
 	fab_engine_lock(engine);
 	ret = fab_source_add(engine, &poller->src, EPOLLIN);
-	poller->alarm.lost = lost;
+	poller->alarm.rung = rung;
 	if (!ret)
 		ret = vrb_alarm_start(&poller->alarm, domain->dev, engine);
 	if (ret)
@@ -349,6 +421,7 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 	hw->poller = poller;
 	hw->room = size;
 	fab_list_init(&hw->eps);
+	vrb_watch_start(&hw->watch, &poller->alarm, hw->cq);
 	fab_engine_lock(poller->engine);
 	fab_list_add_tail(&poller->cqs, &hw->link);
 	choose_direct(poller);
@@ -366,6 +439,7 @@ static void hw_cq_close(struct vrb_hw_cq *hw)
 	fab_list_remove(&hw->link);
 	choose_direct(hw->poller);
 	fab_engine_unlock(hw->poller->engine);
+	vrb_watch_stop(&hw->watch);
 	ibv_destroy_cq(hw->cq);
 	free(hw);
 }

@@ -185,11 +185,16 @@ static void lose_receives(struct loss *loss)
 	ep->rx_cnt = 0;
 }
 
+static bool is_broken(const struct vrb_hw_cq *hw)
+{
+	return atomic_load(&hw->broken);
+}
+
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 {
 	struct loss loss = { ep, err, why };
 
-	while (ep->tx_head != ep->tx_tail) {
+	while (ep->tx_head != ep->tx_tail && is_broken(ep->tx_hw ? ep->tx_hw : ep->hw_cq)) {
 		struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
 		struct fab_comp comp;
 
@@ -198,7 +203,7 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 		comp = make_comp(tx->code, tx->context, tx->len);
 		post_fail(ep, tx->code, &comp, err, err, why);
 	}
-	if (ep->rx_cnt)
+	if (ep->rx_cnt && is_broken(ep->hw_cq))
 		lose_receives(&loss);
 }
 

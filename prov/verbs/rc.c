@@ -172,7 +172,7 @@ static int rc_create(struct vrb_ep *ep)
 	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
 		return vrb_qp_refused(ep, "rdma_create_qp");
 	ep->qp = ep->id->qp;
-	ep->inline_max = attr.cap.max_inline_data;
+	ep->inline_max = vrb_inline_max(ep, &attr.cap);
 	return 0;
 }
 

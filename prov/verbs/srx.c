@@ -47,7 +47,6 @@ void vrb_srx_join(struct vrb_ep *ep)
 {
 	ep->qpn = ep->qp->qp_num;
 	fab_list_add_head(bucket(ep->srx, ep->qpn), &ep->taker);
-	vrb_last_watch(&ep->last, ep->qp);
 }
 
 /* How long to wait for a device to report the last receive; some devices may never do. */
@@ -60,17 +59,16 @@ static uint64_t patience_ns(const struct vrb_domain *domain)
 void vrb_srx_settle(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = vrb_domain_of(ep);
-	uint64_t end = fab_now_ns() + (ep->last.due && !atomic_load(&ep->hw_cq->broken) ? patience_ns(domain) : 0);
+	uint64_t end = fab_now_ns() + (ep->last_due && !atomic_load(&ep->hw_cq->broken) ? patience_ns(domain) : 0);
 
-	while (!atomic_load(&ep->last.reached) && fab_now_ns() < end)
+	while (!(atomic_load(&ep->qp_watch.told) & VRB_TOLD_LAST) && fab_now_ns() < end)
 		fab_engine_run(ep->base.engine);
-	if (atomic_load(&ep->last.reached))
+	if (atomic_load(&ep->qp_watch.told) & VRB_TOLD_LAST)
 		atomic_store(&domain->last_told, true);
-	else if (ep->last.due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
+	else if (ep->last_due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s has not reported the last shared receive of queue pair "
 			"%u: if it has taken one, that receive is lost\n", domain->dev->name, ep->qpn);
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
-	vrb_last_unwatch(&ep->last);
 }
 
 void vrb_srx_leave(struct vrb_ep *ep)

@@ -103,7 +103,7 @@ static int ud_create(struct vrb_ep *ep)
 			 strerror(-ret));
 		goto destroy_qp;
 	}
-	ep->inline_max = attr.cap.max_inline_data + VRB_UD_PREFIX;
+	ep->inline_max = vrb_inline_max(ep, &attr.cap) + VRB_UD_PREFIX;
 	ep->state = VRB_EP_CONNECTED;
 	if (vrb_params.use_name_server && ep_name(ep, &name) && name.service)
 		ep->named = vrb_named_open(&name);

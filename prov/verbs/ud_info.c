@@ -50,7 +50,12 @@ void vrb_ud_fill(struct fi_info *info, const struct vrb_device *dev)
 
 bool vrb_ud_port_name(const struct vrb_device *dev, struct vrb_gids *gids, struct vrb_ud_name *name)
 {
-	*name = (struct vrb_ud_name) { .lid = dev->port.lid, .pkey = VRB_UD_PKEY };
+	struct ibv_port_attr port;
+
+	/* the subnet manager may have given it another one since */
+	if (ibv_query_port(dev->verbs, dev->port_num, &port))
+		port.lid = dev->port.lid;
+	*name = (struct vrb_ud_name) { .lid = port.lid, .pkey = VRB_UD_PKEY };
 	vrb_gids_find(dev, gids);
 	return !ibv_query_gid(dev->verbs, dev->port_num, gids->own, &name->gid);
 }

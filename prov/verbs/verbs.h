@@ -70,6 +70,7 @@ struct vrb_device {
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
 	uint32_t inline_max;		/* bytes that a queue pair takes inline */
+	uint32_t sq_max;		/* requests of a send queue, each with inline_max bytes or all buffers */
 	char name[IBV_SYSFS_NAME_MAX];	/* the domain's name */
 	char fabric[FI_NAME_MAX];	/* the fabric of GID 0; an entry of fi_getinfo() has the fabric of its
 					 * address */
@@ -188,35 +189,46 @@ static inline bool vrb_desc_foreign(const struct ibv_mr *desc)
 
 /* ---- async.c ---- */
 
-#define VRB_BAD_MAX	4
-
-/* How an engine learns of asynchronous events of a device. The file's own lock guards dead, bad and bad_cnt. */
+/* How an engine learns of asynchronous events of a device. */
 struct vrb_alarm {
 	struct fab_list link;
 	const struct vrb_device *dev;
 	struct fab_source events;	/* the device's descriptor; the first engine that wakes reads the events */
-	struct fab_bell bell;		/* wakes this engine to look at the next fields */
-	bool dead;			/* the whole device has failed */
-	const void *bad[VRB_BAD_MAX];	/* queues and queue pairs that have failed, not only those of this engine */
-	int bad_cnt;
-	/* Called with a queue or queue pair that has failed; NULL: the device has. Engine's lock held. Set before
-	 * vrb_alarm_start(). */
-	void (*lost)(struct vrb_alarm *alarm, const void *element);
+	struct fab_bell bell;		/* wakes this engine */
+	_Atomic bool dead;		/* the whole device has failed */
+	/* Called when the device is dead, or a watch of this alarm was told something that cannot wait. Engine's lock
+	 * held. Set before vrb_alarm_start(). */
+	void (*rung)(struct vrb_alarm *alarm);
 };
 
-/* Watches for IBV_EVENT_QP_LAST_WQE_REACHED of a queue pair that takes shared receives. */
-struct vrb_last {
+/* What a watch can be told. */
+enum {
+	VRB_TOLD_FAILED = 1,
+	VRB_TOLD_ESTABLISHED = 2,	/* a queue pair got a message before its connection was established */
+	VRB_TOLD_LAST = 4,		/* a queue pair in error has given back the last shared receive that it took */
+	VRB_TOLD_AT_ONCE = VRB_TOLD_FAILED | VRB_TOLD_ESTABLISHED,	/* the alarm is rung */
+};
+
+/* Waits for events of an object: a queue pair, a completion queue or a shared receive queue. Zeroed before it is
+ * started for the first time. */
+struct vrb_watch {
 	struct fab_list link;
-	const struct ibv_qp *qp;
-	_Atomic bool reached;		/* the event has come */
-	bool due;			/* the queue pair has been connected, so the event will come; engine's lock */
+	const void *object;		/* NULL: not started */
+	struct vrb_alarm *alarm;	/* borrowed */
+	_Atomic unsigned told;		/* the reader takes out what it has acted on */
 };
-/* Start to watch, before the queue pair can be in error. Any thread. */
-void vrb_last_watch(struct vrb_last *last, const struct ibv_qp *qp);
-/* Stop watching, before the queue pair is destroyed. Any thread. */
-void vrb_last_unwatch(struct vrb_last *last);
+/* Start to watch an object of which no event has come yet. The alarm outlives the watch. Any thread. */
+void vrb_watch_start(struct vrb_watch *watch, struct vrb_alarm *alarm, const void *object);
+/* Stop watching, before the object is destroyed. Idempotent. Any thread. */
+void vrb_watch_stop(struct vrb_watch *watch);
+/* Take out and return those of `what` that the watch has been told. Any thread. */
+static inline unsigned vrb_watch_take(struct vrb_watch *watch, unsigned what)
+{
+	return atomic_load_explicit(&watch->told, memory_order_relaxed) & what ?
+	       atomic_fetch_and(&watch->told, ~what) & what : 0;
+}
 
-/* Start to handle events of dev on engine. The caller has zeroed *alarm and set lost. 0: the caller calls
+/* Start to handle events of dev on engine. The caller has zeroed *alarm and set rung. 0: the caller calls
  * vrb_alarm_stop() later; or -errno. Engine's lock held. */
 int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine);
 /* Stop handling events. Engine's lock held. */
@@ -237,6 +249,7 @@ struct vrb_hw_cq {
 	uint32_t room;			/* entries that are not reserved; domain->lock */
 	uint32_t user_cnt;		/* domain->lock */
 	bool armed;			/* this and the next: engine's lock */
+	struct vrb_watch watch;
 	struct fab_list eps;		/* struct vrb_ep.on_hw: endpoints that complete here */
 	struct ibv_wc wc[VRB_BATCH];	/* result of the latest poll */
 	_Atomic bool broken;		/* has failed, and is not polled any more. Set under the engine's lock */
@@ -253,9 +266,14 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
  * count entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock
  * held. */
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
-/* The queue has failed: end all endpoints of its poller, and complete all their outstanding operations with err and
- * why. Idempotent. Lock held. */
-void vrb_hw_cq_lost(struct vrb_hw_cq *hw_cq, int err, const char *why);
+/* The same where entries of a receive queue that was just destroyed may be left, `stale` of them at most. The driver
+ * may not know such an entry, and the poll that meets it fails. Lock held. */
+void vrb_hw_cq_settle(struct vrb_hw_cq *hw_cq, uint32_t stale);
+/* The alarm that watches of objects which complete to the queue have. Any thread. */
+struct vrb_alarm *vrb_hw_cq_alarm(struct vrb_hw_cq *hw_cq);
+/* The device of the queue is being removed: end all endpoints of its poller, and complete all their outstanding
+ * operations with err and why. Idempotent. Lock held. */
+void vrb_hw_cq_removed(struct vrb_hw_cq *hw_cq, int err, const char *why);
 
 /* ---- cq.c ---- */
 
@@ -298,7 +316,7 @@ struct vrb_ep {
 	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp; the engine reads its events */
 	struct rdma_cm_id *id;
 	struct ibv_qp *qp;		/* NULL before fi_enable */
-	const void *rq;			/* the SRQ or queue pair of its receives, as the device's events name it */
+	const void *rq;			/* the shared receive queue of its receives, or NULL */
 	struct ibv_ah *own_ah;		/* ud.c, owned: to this port; NULL before fi_enable, and for other kinds */
 	struct vrb_named *named;	/* ud.c, owned: by which others find it (names.h); NULL if they cannot */
 	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
@@ -311,6 +329,7 @@ struct vrb_ep {
 	bool shutdown_told;		/* the application has been told of the end */
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
+	struct vrb_hw_cq *tx_hw;	/* XRC: the queue of its initiator, which another endpoint may have made */
 	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
 	uint32_t reserved;
 	uint32_t inline_max;		/* bytes, with the kind's prefix, like max_msg_size */
@@ -330,7 +349,8 @@ struct vrb_ep {
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
 	struct vrb_srx *srx;		/* borrowed: its receives are of this context (a context: itself); or NULL */
-	struct vrb_last last;		/* watched while it has a queue pair and srx */
+	struct vrb_watch qp_watch, rq_watch;	/* of qp and rq, while it has them */
+	bool last_due;			/* its queue pair has been connected, so VRB_TOLD_LAST will come */
 	struct fab_list taker;		/* in srx->takers while it has a queue pair, under its number qpn */
 	uint32_t qpn;
 };
@@ -389,8 +409,8 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* The queue pair is in the error state: post the marker, a last request. Its completion tells that all requests before
  * it have ended, including unsignaled ones. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
-/* The hardware will report no more completions: end all outstanding operations with err and why. The caller has set a
- * state in which no receive can be posted. Lock held. */
+/* End all outstanding operations whose completion queue is broken with err and why: the hardware will not report them.
+ * The caller has set a state in which no receive can be posted. Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
 /* Process one work completion. taker: a read that takes its entry, unless there has been an error; or NULL. Lock
  * held. */
@@ -413,6 +433,9 @@ struct vrb_ib_ahead {
 _Static_assert(sizeof(struct vrb_ib_ahead) == 36, "as upstream's");
 /* rdma_connect(), with a struct vrb_ib_ahead where one is needed. Changes *param. 0, or -1 with errno. Lock held. */
 int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
+/* A message has come before the peer's last word of the handshake: tell the CM, which then reports the connection.
+ * Lock held. */
+void vrb_cm_notify(struct vrb_ep *ep);
 /* Handle an event of the endpoint's channel, which the caller acknowledges. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 /* Handle all events of the channel: ep->cm_src.ready. Lock held. */

@@ -132,7 +132,8 @@ static int xrc_create(struct vrb_ep *ep)
 	if (!x->posted)
 		return -FI_ENOMEM;
 	x->rx_mask = ring - 1;
-	ep->inline_max = vrb_domain_of(ep)->dev->inline_max;
+	ep->inline_max = (uint32_t) fab_min((size_t) vrb_domain_of(ep)->dev->inline_max,
+					   ep->base.info->tx_attr->inject_size);
 	return srq_create(ep);
 }
 
@@ -159,8 +160,9 @@ static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 
 /* ---- end and close ---- */
 
-/* Destroy the SRQ, so that nothing more arrives. Messages that have arrived are delivered; the other receives end as
- * flushed. Messages take receives in order, so these are the last that were posted. */
+/* Messages that have arrived are delivered. Then the SRQ is destroyed, so that nothing more arrives; a message that
+ * arrives meanwhile is lost. The other receives end as flushed. Messages take receives in order, so these are the last
+ * that were posted. */
 static void end_receives(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
@@ -169,11 +171,14 @@ static void end_receives(struct vrb_ep *ep)
 
 	if (!x->srq)
 		return;
+	vrb_hw_cq_poll(ep->hw_cq);
+	vrb_watch_stop(&ep->rq_watch);
 	ret = ibv_destroy_srq(x->srq);
 	if (ret)
 		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
 	x->srq = NULL;
-	vrb_hw_cq_poll(ep->hw_cq);
+	ep->rq = NULL;
+	vrb_hw_cq_settle(ep->hw_cq, ep->rx_cnt);
 	for (uint32_t i = x->posted_cnt - ep->rx_cnt; i != x->posted_cnt; i++) {
 		wc.wr_id = x->posted[i & x->rx_mask];
 		vrb_work_done(&wc, NULL);

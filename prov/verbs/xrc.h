@@ -39,9 +39,9 @@ struct vrb_ini {
 	uint32_t size;			/* requests that may be outstanding */
 	uint32_t tgt;			/* number of its target, once READY */
 	/* It completes to the hardware queue of the endpoint that made it. When that endpoint leaves, maker is NULL,
-	 * and the initiator has the hardware queue and its reserved entries. */
+	 * and the initiator has the hardware queue (hw_cq) and its reserved entries. */
 	struct vrb_ep *maker;
-	struct vrb_hw_cq *hw_cq;
+	struct vrb_hw_cq *hw_cq, *completes_to;
 	uint32_t reserved;
 	unsigned user_cnt;
 	struct fab_list waiters;	/* struct vrb_xrc_ep.wait */

@@ -54,7 +54,8 @@ static const char *text_of(int err)
 {
 	switch (err) {
 	case EINVAL:
-		return "flags are O_CREAT, O_EXCL or both, and O_EXCL is for a file without a domain; without a file the flag is O_CREAT";
+		return "flags are O_CREAT, O_EXCL or both, and O_EXCL is for a file without a domain; without a file "
+		       "the flag is O_CREAT";
 	case EOPNOTSUPP:
 		return "the device has no XRC";
 	case ENOENT:

@@ -98,6 +98,16 @@ static int xrc_share_failed(const struct vrb_ep *ep, const char *call, int err)
 	return -err;
 }
 
+/* Limit the reads and atomics that may be outstanding, in both directions. Before the request is answered, the CM has
+ * the numbers of the peer's device. */
+static void limit_reads(const struct vrb_ep *ep, struct ibv_qp_attr *attr)
+{
+	const struct ibv_device_attr *dev = &vrb_domain_of(ep)->dev->attr;
+
+	attr->max_rd_atomic = (uint8_t) fab_min(attr->max_rd_atomic, dev->max_qp_init_rd_atom);
+	attr->max_dest_rd_atomic = (uint8_t) fab_min(attr->max_dest_rd_atomic, dev->max_qp_rd_atom);
+}
+
 /* Move a queue pair to the next state, with the path from the CM. The CM's attributes have the queue pair number of the
  * CM messages; dest replaces it. */
 static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest, int not_mask)
@@ -111,6 +121,7 @@ static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state
 	attr.dest_qp_num = dest;
 	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's value is meant for its own messages */
 	attr.min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer;
+	limit_reads(ep, &attr);
 	ret = ibv_modify_qp(qp, &attr, mask & ~not_mask);
 	return ret ? xrc_share_failed(ep, "ibv_modify_qp", ret) : 0;
 }
@@ -179,6 +190,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 	ini->state = state;
 	ini->size = base.cap.max_send_wr;
 	ini->maker = ep;
+	ini->completes_to = ep->hw_cq;
 	fab_list_init(&ini->waiters);
 	pthread_mutex_lock(&lock);
 	fab_list_add_tail(&domain->xrc->inis, &ini->link);
@@ -198,6 +210,8 @@ void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini)
 	ini->user_cnt++;
 	ep->xrc->ini = ini;
 	ep->qp = ini->qp;
+	ep->tx_hw = ini->completes_to;
+	vrb_watch_start(&ep->qp_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->qp);
 }
 
 int vrb_ini_connect(struct vrb_ep *ep, uint32_t tgt)
@@ -229,8 +243,10 @@ void vrb_ini_leave(struct vrb_ep *ep)
 
 	if (!ini)
 		return;
+	vrb_watch_stop(&ep->qp_watch);
 	x->ini = NULL;
 	ep->qp = NULL;
+	ep->tx_hw = NULL;
 	if (ini->state < VRB_INI_READY && ini->maker == ep)
 		vrb_ini_settle(ini, VRB_INI_OLD);
 	if (--ini->user_cnt) {

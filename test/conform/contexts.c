@@ -29,6 +29,9 @@ TEST_PROV(alias_has_flags_of_its_own, FI_MSG, RELIABLE)
 	char in[3][4];
 	int ctx;
 
+	if ((p.a->info->domain_attr->mr_mode & FI_MR_LOCAL) && p.a->info->tx_attr->inject_size < 4)
+		ABSENT("the calls of the alias have no descriptors, and inject_size is %zu",
+		       p.a->info->tx_attr->inject_size);
 	MUST(fi_control(&alias->fid, FI_GETOPSFLAG, &flags));
 	CHECK(flags & FI_COMPLETION);
 	flags = FI_TRANSMIT;

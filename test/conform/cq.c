@@ -317,6 +317,8 @@ TEST_TABLE(size_is_no_limit_to_loss, cq_size_rows, FI_MSG, RELIABLE)
 	uint8_t in[N];
 	void *ctx[N];
 
+	if (!p.a->info->tx_attr->inject_size)
+		ABSENT("inject_size is 0");
 	/* What a full queue refuses is posted again when entries have been read. */
 	for (i = 0; i < N; ) {
 		while (posted < N && !try_op(p.b, RECV, .buf = &in[posted], .len = 1, .ctx = &in[posted])) {

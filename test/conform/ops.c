@@ -374,8 +374,11 @@ ssize_t post_ret_with(struct side *s, const struct op *op)
 void *post_with(struct side *s, const struct op *op)
 {
 	void *ctx = own_ctx(s, op);
-	ssize_t ret = insist(s, op, ctx);
+	ssize_t ret;
 
+	if ((calls[op->call].inject || (op->flags & FI_INJECT)) && op->len > s->info->tx_attr->inject_size)
+		ABSENT("inject_size is %zu", s->info->tx_attr->inject_size);
+	ret = insist(s, op, ctx);
 	if (ret)
 		FAIL("%s of %zu bytes returned %zd (%s)", calls[op->call].name, op->len, ret, fi_strerror((int) -ret));
 	return ctx;

@@ -272,8 +272,11 @@ int rdma_create_qp(struct rdma_cm_id *cm_id, struct ibv_pd *pd, struct ibv_qp_in
 		.cap = attr->cap, .qp_type = attr->qp_type, .sq_sig_all = attr->sq_sig_all,
 		.comp_mask = pd ? IBV_QP_INIT_ATTR_PD : 0, .pd = pd,
 	};
+	int ret = rdma_create_qp_ex(cm_id, &ex);
 
-	return rdma_create_qp_ex(cm_id, &ex);
+	if (!ret)
+		attr->cap = ex.cap;
+	return ret;
 }
 
 static _Atomic unsigned answer_waits;

@@ -169,6 +169,8 @@ int sv_poll_cq(struct ibv_cq *ibv_cq, int cnt, struct ibv_wc *wc)
 	bool stale = false;
 	int i;
 
+	if (sv_fault("ibv_poll_cq"))
+		return POLL_ERR;
 	sv_lock();
 	if (cq->overrun) {
 		sv_unlock();

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What real devices are like where programs notice it: SOFTVERBS_DEVICE chooses one. A device is a list of limits, in the
- * words of SOFTVERBS_LIMITS, which says more and comes first. The facts are those of rdma-core's and the kernel's drivers.
+ * What real devices are like where programs notice it: SOFTVERBS_DEVICE chooses one. A device is a list of limits, in
+ * the words of SOFTVERBS_LIMITS, which says more and comes first. The facts are those of rdma-core's and the kernel's
+ * drivers.
  *
  * No device here is complete: a limit that is not listed is the stand-in's.
  */
@@ -17,25 +18,26 @@
 static const struct {
 	const char *name, *facts;
 } models[] = {
-	/* ConnectX-4 and later. A send queue has 2 MiB for requests of 1 KiB at most, each as long as the longest may be. A
-	 * completion of an XRC receive queue that is gone makes a poll fail. */
-	{ "mlx5", "max_qp_wr=32768,max_qp_rd_atom=16,max_qp_init_rd_atom=16,sq_bytes=2097152,sq_entry=1024,sq_header=192,"
-		  "max_inline_data=1024,max_srq_wr=32767,stale_srq=1,comp_vectors=16" },
+	/* ConnectX-4 and later. A send queue has 2 MiB for requests of 1 KiB at most, each as long as the longest may
+	 * be. A completion of an XRC receive queue that is gone makes a poll fail. */
+	{ "mlx5", "max_qp_wr=32768,max_qp_rd_atom=16,max_qp_init_rd_atom=16,max_inline_data=1024,max_srq_wr=32767,"
+	  "sq_bytes=2097152,sq_entry=1024,sq_header=192,stale_srq=1,comp_vectors=16" },
 	/* ConnectX-3: destroying a receive queue takes its completions away. */
 	{ "mlx4", "max_qp_rd_atom=16,max_qp_init_rd_atom=128,max_qp_wr=16351,purge_srq=1,comp_vectors=8" },
 	/* E810, RoCE v2 */
-	{ "irdma", "max_qp_rd_atom=127,max_qp_init_rd_atom=255,max_qp_wr=4063,max_sge=13,max_sge_rd=13,max_inline_data=101,"
-		   "xrc=0,max_srq=0,atomics=0,comp_vectors=8" },
-	/* queue pairs are made without room for inline data, whatever was asked */
+	{ "irdma", "max_qp_rd_atom=127,max_qp_init_rd_atom=255,max_qp_wr=4063,max_sge=13,max_sge_rd=13,"
+	  "max_inline_data=101,xrc=0,max_srq=0,atomics=0,comp_vectors=8" },
+	/* Queue pairs are made without room for inline data, whatever was asked. */
 	{ "hfi1", "no_inline=1,max_qp_rd_atom=16,max_qp_init_rd_atom=255,max_qp_wr=16383,max_cqe=196607,xrc=0" },
 	{ "qib", "no_inline=1,max_qp_rd_atom=16,max_qp_init_rd_atom=255,max_qp_wr=16383,max_cqe=196607,xrc=0" },
 	{ "pvrdma", "no_inline=1,xrc=0,no_resize_cq=1" },
 	/* NetXtreme-E */
-	{ "bnxt", "max_qp_rd_atom=126,max_qp_init_rd_atom=126,max_sge=6,max_sge_rd=6,max_inline_data=96,xrc=0,comp_vectors=8" },
-	/* T6: a queue of completions cannot grow */
-	{ "cxgb4", "iwarp=1,max_sge=4,max_sge_rd=1,max_qp_rd_atom=128,max_qp_init_rd_atom=128,xrc=0,no_resize_cq=1,atomics=0,"
-		   "max_inline_data=160" },
-	/* an old library, which has no more symbols than its map (libibverbs-27.map) */
+	{ "bnxt", "max_qp_rd_atom=126,max_qp_init_rd_atom=126,max_sge=6,max_sge_rd=6,max_inline_data=96,xrc=0,"
+	  "comp_vectors=8" },
+	/* T6: a queue of completions cannot grow. */
+	{ "cxgb4", "iwarp=1,max_sge=4,max_sge_rd=1,max_qp_rd_atom=128,max_qp_init_rd_atom=128,max_inline_data=160,"
+	  "xrc=0,atomics=0,no_resize_cq=1" },
+	/* An old library, which has no more symbols than its map (libibverbs-27.map). */
 	{ "rdma-core-27", "dmabuf=0" },
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What a transition of a queue pair needs and takes: InfiniBand's tables, which kernels check for all but iWARP, and the
- * values that devices refuse.
+ * What a transition of a queue pair needs and takes: InfiniBand's tables, which kernels check for all but iWARP, and
+ * the values that devices refuse.
  */
 #include "sv.h"
 #include <errno.h>
@@ -30,11 +30,13 @@ static const struct {
 		[UD] = { 0, START | IBV_QP_QKEY }, [RC] = { 0, START | IBV_QP_ACCESS_FLAGS },
 		[INI] = { 0, START | IBV_QP_ACCESS_FLAGS }, [TGT] = { 0, START | IBV_QP_ACCESS_FLAGS } } },
 	{ IBV_QPS_INIT, IBV_QPS_RTR, {
-		[UD] = { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY }, [RC] = { PATH | RESPOND, RIGHTS | IBV_QP_PKEY_INDEX },
-		[INI] = { PATH, RIGHTS | IBV_QP_PKEY_INDEX }, [TGT] = { PATH | RESPOND, RIGHTS | IBV_QP_PKEY_INDEX } } },
+		[UD] = { 0, IBV_QP_PKEY_INDEX | IBV_QP_QKEY },
+		[RC] = { PATH | RESPOND, RIGHTS | IBV_QP_PKEY_INDEX }, [INI] = { PATH, RIGHTS | IBV_QP_PKEY_INDEX },
+		[TGT] = { PATH | RESPOND, RIGHTS | IBV_QP_PKEY_INDEX } } },
 	{ IBV_QPS_RTR, IBV_QPS_RTS, {
-		[UD] = { IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY }, [RC] = { REQUEST, RUN | IBV_QP_MIN_RNR_TIMER },
-		[INI] = { REQUEST, RUN }, [TGT] = { IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, RUN | IBV_QP_MIN_RNR_TIMER } } },
+		[UD] = { IBV_QP_SQ_PSN, IBV_QP_CUR_STATE | IBV_QP_QKEY },
+		[RC] = { REQUEST, RUN | IBV_QP_MIN_RNR_TIMER }, [INI] = { REQUEST, RUN },
+		[TGT] = { IBV_QP_TIMEOUT | IBV_QP_SQ_PSN, RUN | IBV_QP_MIN_RNR_TIMER } } },
 	{ IBV_QPS_RTS, IBV_QPS_RTS, {
 		[UD] = { 0, IBV_QP_CUR_STATE | IBV_QP_QKEY }, [RC] = { 0, RUN | IBV_QP_MIN_RNR_TIMER },
 		[INI] = { 0, RUN }, [TGT] = { 0, RUN | IBV_QP_MIN_RNR_TIMER } } },
@@ -82,7 +84,8 @@ static bool values_ok(const struct sv_qp *qp, const struct ibv_qp_attr *attr, in
 	       (!(mask & IBV_QP_MAX_DEST_RD_ATOMIC) || attr->max_dest_rd_atomic <= depth) &&
 	       (!(mask & IBV_QP_MIN_RNR_TIMER) || attr->min_rnr_timer < 32) &&
 	       (!(mask & IBV_QP_TIMEOUT) || attr->timeout < 32) &&
-	       (!(mask & IBV_QP_RETRY_CNT) || attr->retry_cnt < 8) && (!(mask & IBV_QP_RNR_RETRY) || attr->rnr_retry < 8);
+	       (!(mask & IBV_QP_RETRY_CNT) || attr->retry_cnt < 8) &&
+	       (!(mask & IBV_QP_RNR_RETRY) || attr->rnr_retry < 8);
 }
 
 int sv_modify_check(const struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)

@@ -193,6 +193,22 @@ void sv_qp_break_all(struct sv_context *ctx)
 	}
 }
 
+struct ibv_qp *sv_test_qp_at(unsigned index)
+{
+	struct ibv_qp *found = NULL;
+	struct fab_list *link;
+
+	sv_lock();
+	fab_list_for_each(&qps, link) {
+		if (index--)
+			continue;
+		found = &fab_container(link, struct sv_qp, link)->qp;
+		break;
+	}
+	sv_unlock();
+	return found;
+}
+
 static void hold_parts(struct sv_qp *qp, int by)
 {
 	if (by > 0)

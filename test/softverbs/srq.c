@@ -176,6 +176,18 @@ int sv_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv
 	return ret;
 }
 
+/* A message comes while its queue is destroyed: nobody will know whose it is. */
+static void comes_late(struct sv_srq *srq)
+{
+	struct sv_cqe cqe = { .xrc_srq = srq };
+	struct sv_rqe rqe;
+
+	if (!sv_limit("stale_srq", 0) || !sv_rq_take(&srq->rq, &rqe))
+		return;
+	cqe.wc.wr_id = rqe.wr_id;
+	sv_cq_push_entry(srq->cq, &cqe, false);
+}
+
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 {
 	struct sv_srq *srq = fab_container(ibv_srq, struct sv_srq, srq);
@@ -194,6 +206,7 @@ int ibv_destroy_srq(struct ibv_srq *ibv_srq)
 	}
 	sv_resp_fini_srq(srq);
 	if (srq->cq) {
+		comes_late(srq);
 		sv_cq_srq_gone(srq->cq, srq);
 		fab_container(srq->cq, struct sv_cq, cq)->ref_cnt--;
 	}

@@ -126,6 +126,8 @@ void sv_async_forget(struct ibv_context *context, void *element);	/* what has no
 void sv_test_event(enum ibv_event_type type);
 /* The same for one queue pair, completion queue or receive queue of the process, by its address. */
 void sv_test_event_of(enum ibv_event_type type, void *element);
+/* A queue pair of the process, in the order of their making; NULL: there are no more. */
+struct ibv_qp *sv_test_qp_at(unsigned index);
 /* How often requests of the process have met no receive, and are to be sent again. */
 unsigned sv_test_rnr_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */

@@ -75,7 +75,10 @@ static struct ibv_qp *make_target(struct ibv_xrcd *domain)
 		.qp_type = IBV_QPT_XRC_RECV, .comp_mask = IBV_QP_INIT_ATTR_XRCD, .xrcd = domain,
 	};
 	struct ibv_qp *qp = ibv_create_qp_ex(domain->context, &attr);
-	struct ibv_qp_attr up = { .qp_state = IBV_QPS_INIT, .port_num = 1 };
+	struct ibv_qp_attr up = {
+		.qp_state = IBV_QPS_INIT, .port_num = 1, .path_mtu = IBV_MTU_1024,
+		.ah_attr = { .is_global = 1, .port_num = 1 },
+	};
 
 	assert_non_null(qp);
 	assert_int_equal(ibv_modify_qp(qp, &up, IBV_QP_STATE | IBV_QP_PKEY_INDEX | IBV_QP_PORT |

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Devices as they are (SOFTVERBS_DEVICE, test/softverbs/model.c): what is announced is true of each, one that fails takes
+ * no others with it, and what it tells beside completions is acted on.
+ */
+#include "link.h"
+
+#include <dlfcn.h>
+#include <infiniband/verbs.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MSG_LEN		64
+#define MORE		8
+
+/* A function of the stand-in. */
+static void *stand_in(const char *name)
+{
+	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), *at = lib ? dlsym(lib, name) : NULL;
+
+	MUST_BE(at);
+	return at;
+}
+
+static void tell(enum ibv_event_type type)
+{
+	((void (*)(enum ibv_event_type)) stand_in("sv_test_event"))(type);
+}
+
+/* ---- more connections between the domains of a link ---- */
+
+struct one {
+	struct fid_eq *eq;
+	struct fid_cq *cq;
+	struct fid_ep *ep;
+};
+
+struct more {
+	struct one a, b;
+};
+
+static void one_open(struct one *one, const struct end *end, struct fi_info *info)
+{
+	struct fi_cq_attr cq = { .format = FI_CQ_FORMAT_DATA, .size = 64 };
+	struct fi_eq_attr eq = { .wait_obj = FI_WAIT_NONE };
+
+	MUST(fi_eq_open(end->fabric, &eq, &one->eq, NULL));
+	MUST(fi_cq_open(end->domain, &cq, &one->cq, NULL));
+	MUST(fi_endpoint(end->domain, info, &one->ep, NULL));
+	MUST(fi_ep_bind(one->ep, &one->eq->fid, 0));
+	MUST(fi_ep_bind(one->ep, &one->cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(fi_enable(one->ep));
+}
+
+static void more_open(struct link *link, struct more *more)
+{
+	struct fi_info *info;
+
+	one_open(&more->a, &link->a, link->a.info);
+	MUST(fi_connect(more->a.ep, link->a.info->dest_addr, NULL, 0));
+	info = link_await_request(link).info;
+	one_open(&more->b, &link->b, info);
+	fi_freeinfo(info);
+	MUST(fi_accept(more->b.ep, NULL, 0));
+	MUST_BE(await_event(link, more->a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(link, more->b.eq).event == FI_CONNECTED);
+}
+
+static void one_close(struct one *one)
+{
+	if (one->ep)
+		MUST(fi_close(&one->ep->fid));
+	MUST(fi_close(&one->cq->fid));
+	MUST(fi_close(&one->eq->fid));
+}
+
+static void more_close(struct more *more)
+{
+	one_close(&more->a);
+	one_close(&more->b);
+}
+
+/* A completion of this one, without driving the other end: 0, or its error. */
+static int one_comp(const struct one *one)
+{
+	struct end end = { .cq = one->cq };
+	struct link nobody = { 0 };
+
+	return await_comp(&nobody, &end, NULL);
+}
+
+/* A message from a to b of a further connection arrives. */
+static void more_send(struct link *link, struct more *more)
+{
+	MUST(fi_recv(more->b.ep, link->b.room, MSG_LEN, fi_mr_desc(link->b.mr), 0, NULL));
+	MUST(fi_send(more->a.ep, link->a.room, MSG_LEN, fi_mr_desc(link->a.mr), 0, NULL));
+	MUST_BE(!one_comp(&more->a));
+	MUST_BE(!one_comp(&more->b));
+}
+
+/* ---- sizes ---- */
+
+/* Everything that can be asked for can be had, up to the longest queue. */
+static void largest_queue(void)
+{
+	struct fi_info *hints = hints_new(), *info = NULL;
+	size_t good = 1, bad = 1 << 20;
+	struct end end = { 0 };
+
+	while (bad - good > 1) {
+		struct fi_info *found;
+
+		hints->tx_attr->size = (good + bad) / 2;
+		if (fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &found)) {
+			bad = hints->tx_attr->size;
+			continue;
+		}
+		good = hints->tx_attr->size;
+		fi_freeinfo(info);
+		info = found;
+	}
+	fi_freeinfo(hints);
+	MUST_BE(info && good >= 1000);
+	end_open(&end, info);
+	MUST(end_open_ep(&end));
+	end_close(&end);
+}
+
+/* What is said of fi_inject is true: nothing at all may go. */
+static void nothing_inline(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	MUST_BE(link.a.info->tx_attr->inject_size == 0);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST_FAIL(fi_inject(link.a.ep, link.a.room, 1, 0), FI_EMSGSIZE);
+	link_close(&link);
+}
+
+static void connects(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST(fi_read(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room,
+		     fi_mr_key(link.b.mr), NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	link_close(&link);
+}
+
+/* ---- failures ---- */
+
+/* An endpoint closes that has an unread message, and another message comes while it does. A message for an endpoint of
+ * the same completion queue came just before. */
+static void closes_unread(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+
+	link_open(&link);
+	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
+	more_open(&link, &more);
+	for (int i = 0; i < 4; i++)
+		MUST(fi_recv(more.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST(fi_recv(link.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST(fi_send(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST(fi_send(more.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	/* when a knows of both, both are in b's queue */
+	MUST_BE(!one_comp(&(struct one) { .cq = link.a.cq }));
+	MUST_BE(!one_comp(&more.a));
+	MUST(fi_close(&more.b.ep->fid));
+	more.b.ep = NULL;
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	MUST_BE(!one_comp(&more.b));
+	for (int i = 0; i < 3; i++)
+		MUST_BE(one_comp(&more.b) == FI_ECANCELED);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	more_close(&more);
+	link_close(&link);
+}
+
+/* A poll fails once: nothing ends. */
+static void poll_fails(void)
+{
+	struct link link = { 0 };
+
+	link_open(&link);
+	for (int i = 0; i < 20; i++)
+		link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	link_close(&link);
+}
+
+/* More queue pairs fail at once than anybody counts: the others go on. */
+static void queue_pairs_fail(enum ibv_event_type type)
+{
+	void (*tell_of)(enum ibv_event_type, void *);
+	struct ibv_qp *(*qp_at)(unsigned);
+	struct more more[MORE] = { 0 };
+	struct ibv_qp *victims[MORE];
+	struct link link = { 0 };
+
+	link_open(&link);
+	tell_of = stand_in("sv_test_event_of");
+	qp_at = stand_in("sv_test_qp_at");
+	for (int i = 0; i < MORE; i++)
+		more_open(&link, &more[i]);
+	/* queue pairs are in the order of their making: a's and b's of the link first */
+	for (unsigned i = 0; i < MORE; i++)
+		MUST_BE((victims[i] = qp_at(2 * i + 3)));
+	for (int i = 1; i < MORE; i++)
+		tell_of(type, victims[i]);
+	for (int i = 1; i < MORE; i++) {
+		MUST_BE(await_event(&link, more[i].b.eq).event == FI_SHUTDOWN);
+		MUST_BE(await_event(&link, more[i].a.eq).event == FI_SHUTDOWN);
+	}
+	more_send(&link, &more[0]);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	for (int i = 0; i < MORE; i++)
+		more_close(&more[i]);
+	link_close(&link);
+}
+
+static void many_fail(void)
+{
+	queue_pairs_fail(IBV_EVENT_QP_FATAL);
+}
+
+static void bad_requests(void)
+{
+	queue_pairs_fail(IBV_EVENT_QP_ACCESS_ERR);
+}
+
+/* The last word of the handshake is lost, and a message comes: both ends are connected. */
+static void message_before_the_last_word(void)
+{
+	struct link link = { 0 };
+
+	link_listen(&link);
+	link_open_b(&link, link_request(&link).info);
+	MUST(fi_recv(link.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
+	MUST(fi_send(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	link_close(&link);
+}
+
+/* The subnet manager gives the port another LID: names of endpoints have it. */
+static void lid_changes(void)
+{
+	struct fi_info *hints = dgram_hints_new(), *info;
+	struct fi_cq_data_entry entry;
+	struct dgram dgram = { 0 };
+	char name[DGRAM_NAME_LEN];
+	size_t len = sizeof(name);
+	uint16_t lid;
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
+	fi_freeinfo(hints);
+	dgram_open(&dgram, info);
+	memcpy(&lid, dgram.name + 20, sizeof(lid));
+	MUST_BE(lid == 5);
+	setenv("SOFTVERBS_LIMITS", "lid=9", 1);
+	tell(IBV_EVENT_LID_CHANGE);
+	MUST_FAIL(fi_cq_read(dgram.end.cq, &entry, 1), FI_EAGAIN);
+	MUST(fi_getname(&dgram.end.ep->fid, name, &len));
+	memcpy(&lid, name + 20, sizeof(lid));
+	MUST_BE(lid == 9);
+	for (int i = 0; i < 1000; i++)
+		MUST_FAIL(fi_cq_read(dgram.end.cq, &entry, 1), FI_EAGAIN);
+	fi_freeinfo(info);
+	dgram_close(&dgram);
+}
+
+static void no_descriptor(void)
+{
+	struct fi_info *hints = hints_new(), *info;
+	struct end end = { 0 };
+
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&end, info);
+	setenv("SOFTVERBS_FAIL", "rdma_create_event_channel:1+=EMFILE", 1);
+	MUST_FAIL(fi_endpoint(end.domain, end.info, &end.ep, NULL), FI_EMFILE);
+	end.ep = NULL;
+	end_close(&end);
+}
+
+#define DEVICE(name)	"SOFTVERBS_DEVICE=" name
+#define XRC		"FI_VERBS_PREFER_XRC=1 "
+
+static const struct vcase cases[] = {
+	{ "mlx5: the longest queue", DEVICE("mlx5"), largest_queue, NULL },
+	{ "irdma: the longest queue", DEVICE("irdma"), largest_queue, NULL },
+	{ "hfi1: the longest queue", DEVICE("hfi1"), largest_queue, NULL },
+	{ "hfi1: no inline data", DEVICE("hfi1"), nothing_inline, NULL },
+	{ "pvrdma: no inline data", DEVICE("pvrdma"), nothing_inline, NULL },
+	{ "mlx4 connects to itself", DEVICE("mlx4"), connects, NULL },
+	{ "mlx4 connects to itself, XRC", XRC DEVICE("mlx4"), connects, NULL },
+	{ "cxgb4 connects to itself", DEVICE("cxgb4"), connects, NULL },
+	{ "mlx5: an XRC endpoint closes with a message unread", XRC DEVICE("mlx5"), closes_unread, NULL },
+	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
+	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
+	  "ibv_poll_cq on soft0: error -2; polled again" },
+	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
+	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
+	{ "a message comes before the last word of the handshake", "SOFTVERBS_FAIL=cm_rtu:1=EIO",
+	  message_before_the_last_word, NULL },
+	{ "messages of the connection manager are late", "SOFTVERBS_LIMITS=cm_delay=30", connects, NULL },
+	{ "messages of the connection manager are lost", "SOFTVERBS_LIMITS=cm_loss=2,cm_retry=50", connects, NULL },
+	{ "messages of the connection manager are lost, XRC", XRC "SOFTVERBS_LIMITS=cm_loss=2,cm_retry=50", connects, NULL },
+	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes, "LID change.*fi_getname" },
+	{ "no descriptor is left", NULL, no_descriptor, "rdma_create_event_channel.*ulimit -n" },
+};
+
+int main(void)
+{
+	return run_cases(cases, sizeof(cases) / sizeof(cases[0]));
+}
