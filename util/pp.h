@@ -8,6 +8,8 @@
  *   pp_run.c        from the command line to the exit code; the sizes and the measurement
  *   pp_report.c     results as rows or as JSON
  *   pp_ctrl.c       the control channel
+ *   pp_meet.c       what two of our programs tell each other over it
+ *   pp_cpu.c        two processes of one host on different cores
  *   pp_fabric.c     libfabric objects
  *   pp_connect.c    names, connections, events
  *   pp_data.c       sending and receiving a message
@@ -61,7 +63,8 @@ struct pp_opts {
 	enum fi_ep_type ep_type;
 	uint16_t src_port, dst_port;    /* of the control channel; source port 0 means any free one */
 	bool have_src_port;             /* src_port was given */
-	uint32_t iterations;
+	uint32_t iterations;            /* 0: as many as time_ms permits, or 10 if the peer cannot agree on a number */
+	uint32_t time_ms;               /* with iterations 0: the time for every size */
 	uint32_t warmup;                /* iterations of every size before the measured ones */
 	uint32_t window;                /* at least 1: most sends outstanding, and receives posted */
 	bool own_bufs;                  /* each operation of the window has its own buffers, as with check */
@@ -87,6 +90,9 @@ struct pp_opts {
 	bool tagged, check, ipv6, verbose, stats, json;
 	bool cpu;                       /* with stats: processor time, too */
 	bool quiet;                     /* do not report that no interface matches */
+	bool meet;                      /* compare options with a peer that can, see pp_meet() */
+	bool extremes;                  /* with stats: minimum and maximum, too */
+	bool pin;                       /* use different cores if both processes are on one host */
 	bool alone;                     /* there is no peer, and no control channel */
 	bool one_size;                  /* from -S: a size that the endpoint does not allow is an error */
 	size_t size_cnt;
@@ -136,6 +142,10 @@ struct pp {
 	uint64_t remote_addr, remote_key;       /* the peer's rma_buf; set by tests with RMA */
 	int (*progress)(struct pp *pp); /* called by pp_progress() while there is no cq; or NULL */
 	bool leaving;                   /* the results are complete: the peer may disconnect */
+	bool met;                       /* the peer is one of our programs, see pp_meet() */
+	char provider[256];             /* server: of the interface that it will use; client: the server's, to be used
+					 * if the options have none; "": not known */
+	uint32_t spins;                 /* polls of a wait before it yields; adapted by pp_wait_tick() */
 };
 
 /* A measurement. All functions return 0 or -FI_*. */
@@ -161,6 +171,8 @@ struct pp_result {
 };
 
 #define PP_POLLS_PER_TICK 1024
+/* The fewest polls before a wait yields. */
+#define PP_POLLS_MIN 16
 
 /* A wait: its beginning in ns, and the number of polls without result. */
 struct pp_wait {
@@ -250,6 +262,31 @@ int pp_ctrl_exchange_count(struct pp *pp, uint32_t *cnt);
 /* True if the peer has closed the control channel, or does so within wait_ms: it has finished, failed, or died. */
 bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms);
 
+/* pp_meet.c */
+
+/* Find out whether the peer is one of our programs (pp->met), and if so compare the options that must be the same, and
+ * agree on the provider. Called by both ends, once the control channel is open. 0; -FI_EINVAL: the options differ,
+ * which both ends report; another -FI_*. Nothing happens without opts->meet. */
+int pp_meet(struct pp *pp);
+
+/* With pp->met: the client tells the server *cnt, and there *cnt is set. */
+int pp_meet_count(struct pp *pp, uint32_t *cnt);
+
+/* Tell the peer why this process fails. It must not use the control channel for anything else afterwards. */
+void pp_meet_tell(const struct pp *pp, const char *text);
+
+/* True if the next bytes of the control channel say that the peer has failed. */
+bool pp_meet_failed(const struct pp *pp);
+
+/* Print what the peer has said about its failure. False: it has said nothing. */
+bool pp_meet_report(const struct pp *pp);
+
+/* pp_cpu.c */
+
+/* With opts->pin, and a peer on this host: put the calling thread on a core of its own, the server on the first that
+ * the process may use and the client on the next. Nothing happens if it may use one core only. */
+void pp_pin(const struct pp *pp);
+
 /* pp_fabric.c: objects. Each call opens members of *pp, using the options and the members that are open already. */
 
 /* Open everything, post the receives, and connect to the peer or get its address. Sets pp->max_size, the largest
@@ -259,6 +296,10 @@ int pp_fabric_open(struct pp *pp);
 
 /* Make hints from the options. */
 int pp_fill_hints(struct pp *pp);
+
+/* Server: set pp->provider to that of the interface that matches the options, before a client is waited for. Fails as
+ * pp_get_info(). */
+int pp_find_provider(struct pp *pp);
 
 /* Set info to the first interface that matches the hints. -FI_ENODATA: no interface matches; a call of fi_info that
  * explains it was printed. */
@@ -367,7 +408,8 @@ int pp_wait_data(struct pp *pp);
 int pp_check_posted(struct pp *pp, ssize_t posted, struct pp_wait *wait, const char *call);
 
 /* Called after each poll without result; tells whether to stop waiting. It is cheap: only every PP_POLLS_PER_TICK-th
- * call reads the clock, and after the first of these it yields the processor. 0: continue. -FI_ETIMEDOUT after wait_ms;
+ * call reads the clock. After pp->spins calls it yields the processor in each: a peer on the same core runs then. Where
+ * waits end only after that, the next ones spin for a shorter time. 0: continue. -FI_ETIMEDOUT after wait_ms;
  * -FI_ECONNRESET if the peer has ended; `what` names the object of the wait in messages. */
 int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what);
 

@@ -268,7 +268,7 @@ static bool tcp_is_closed(const struct pp *pp, int wait_ms)
 	if (poll(&reset, 1, 0) > 0)
 		return true;
 	ret = recv(pp->ctrl, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR);
+	return !ret || (ret < 0 && errno != EAGAIN && errno != EINTR) || pp_meet_failed(pp);
 }
 
 /* The result of a call on the socket. If it would block, wait a little first. */
@@ -327,6 +327,12 @@ bool pp_ctrl_is_closed(const struct pp *pp, int wait_ms)
 	return !pp->opts->alone && carrier(pp)->is_closed(pp, wait_ms);
 }
 
+static int peer_ended(const struct pp *pp, const char *what)
+{
+	return pp_meet_report(pp) ? -FI_ECONNRESET :
+	       pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
+}
+
 /* Send or receive len bytes; `what` names them in messages. */
 static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *what)
 {
@@ -336,6 +342,8 @@ static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *
 	int err;
 
 	while (done < len) {
+		if (!out && !done && pp_meet_failed(pp))
+			return peer_ended(pp, what);
 		ret = out ? carrier(pp)->send(pp, (char *) buf + done, len - done) :
 			    carrier(pp)->recv(pp, (char *) buf + done, len - done);
 		if (ret > 0) {
@@ -343,7 +351,7 @@ static int transfer(struct pp *pp, void *buf, size_t len, bool out, const char *
 			continue;
 		}
 		if (ret == -FI_ECONNRESET)
-			return pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
+			return peer_ended(pp, what);
 		if (ret != -FI_EAGAIN)
 			return pp_fail(pp, (int) ret, "%s %s", out ? "send" : "receive", what);
 		err = pp_progress(pp);

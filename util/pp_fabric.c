@@ -48,7 +48,8 @@ int pp_fill_hints(struct pp *pp)
 		hints->tx_attr->msg_order = hints->rx_attr->msg_order = FI_ORDER_SAS;
 	hints->domain_attr->mr_mode = (FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
 				       FI_MR_ENDPOINT) & ~opts->not_mr_mode;
-	if (!copy_text(&hints->fabric_attr->prov_name, opts->provider) ||
+	if (!copy_text(&hints->fabric_attr->prov_name,
+		       opts->provider || !*pp->provider ? opts->provider : pp->provider) ||
 	    !copy_text(&hints->domain_attr->name, opts->domain) ||
 	    !copy_text(&hints->fabric_attr->name, opts->fabric))
 		return pp_fail(pp, -FI_ENOMEM, "fi_allocinfo");
@@ -86,7 +87,7 @@ int pp_get_info(struct pp *pp)
 		return ret;
 	if (ret) {
 		pp_fail(pp, ret, "fi_getinfo");
-		fprintf(stderr, "what each interface lacks is said by:\n  fi_info --why -t %s -c %s%s%s%s%s%s%s\n",
+		fprintf(stderr, "To see what each interface lacks:\n  fi_info --why -t %s -c %s%s%s%s%s%s%s\n",
 			util_tostr(&opts->ep_type, FI_TYPE_EP_TYPE), opts->tagged ? "FI_TAGGED" : "FI_MSG",
 			opts->provider ? " -p " : "", opts->provider ? opts->provider : "",
 			opts->domain ? " -d " : "", opts->domain ? opts->domain : "",
@@ -95,6 +96,20 @@ int pp_get_info(struct pp *pp)
 	}
 	pp_debug(pp, "chosen from fi_getinfo:\n%s", util_tostr(pp->info, FI_TYPE_INFO));
 	return 0;
+}
+
+int pp_find_provider(struct pp *pp)
+{
+	int ret = pp_fill_hints(pp);
+
+	if (!ret)
+		ret = pp_get_info(pp);
+	if (!ret)
+		snprintf(pp->provider, sizeof(pp->provider), "%s", pp->info->fabric_attr->prov_name);
+	fi_freeinfo(pp->hints);
+	fi_freeinfo(pp->info);
+	pp->hints = pp->info = NULL;
+	return ret;
 }
 
 int pp_open_fabric(struct pp *pp)
@@ -215,6 +230,7 @@ static int open_completions(struct pp *pp)
 	ret = fi_cq_open(pp->domain, &attr, &pp->cq, NULL);
 	if (ret)
 		return pp_fail(pp, ret, "fi_cq_open");
+	pp->spins = PP_POLLS_PER_TICK;
 	if (!counters)
 		return get_fd(pp, &pp->cq->fid, &pp->cq_fd);
 	ret = open_cntr(pp, &pp->tx_cntr, &pp->tx_fd);

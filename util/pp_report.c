@@ -33,7 +33,8 @@ static const char *short_number(uint64_t value)
 	return buf;
 }
 
-/* The values of both forms of output. MB is 10^6 bytes; a transfer is one message in one direction. */
+/* The values of both forms of output. Rows count bytes in powers of 1024; JSON has bytes, and MB of 10^6 bytes. A
+ * transfer is one message in one direction. */
 static uint64_t result_total(const struct pp_result *result)
 {
 	return result->size * result->sent * result->transfers;
@@ -42,6 +43,11 @@ static uint64_t result_total(const struct pp_result *result)
 static double result_usec_per_transfer(const struct pp_result *result)
 {
 	return (double) result->elapsed_ns / 1000 / result->sent / result->transfers;
+}
+
+static double result_mib_per_second(const struct pp_result *result)
+{
+	return result->elapsed_ns ? (double) result_total(result) * 1e9 / 1048576 / (double) result->elapsed_ns : 0;
 }
 
 static double result_mb_per_second(const struct pp_result *result)
@@ -66,12 +72,14 @@ static double result_cpu_percent(const struct pp_result *result)
 
 static void print_header(const struct pp *pp, bool latency)
 {
-	printf("%-8s%-8s%-9s%-10s%9s%11s%13s%13s", "bytes", "#sent", "#ack", "total", "time", "MB/sec", "usec/xfer",
+	printf("%-8s%-8s%-9s%-10s%9s%11s%13s%13s", "bytes", "#sent", "#ack", "total", "time", "MiB/sec", "usec/xfer",
 	       "Mxfers/sec");
 	if (pp->opts->cpu)
 		printf("%7s", "cpu%");
 	if (latency)
-		printf("%12s%10s%10s%10s", "usec: min", percentiles[0].name, percentiles[1].name, "max");
+		printf("%10s%10s", percentiles[0].name, percentiles[1].name);
+	if (latency && pp->opts->extremes)
+		printf("%10s%10s", "min", "max");
 	putchar('\n');
 	fflush(stdout);
 }
@@ -83,14 +91,15 @@ static void print_row(const struct pp *pp, const struct pp_result *result)
 
 	snprintf(acked, sizeof(acked), "%s%u", result->acked == result->sent ? "=" : "", result->acked);
 	snprintf(elapsed, sizeof(elapsed), "%.2fs", (double) result->elapsed_ns / 1e9);
-	printf("%-8s%-8u%-9s%-10s%9s%11.2f%13.2f%13.2f", short_number(result->size), result->sent, acked,
-	       short_number(result_total(result)), elapsed, result_mb_per_second(result), usec,
+	printf("%-8s%-8u%-9s%-10s%9s%11.2f%13.2f%13.4f", short_number(result->size), result->sent, acked,
+	       short_number(result_total(result)), elapsed, result_mib_per_second(result), usec,
 	       usec > 0 ? 1 / usec : 0);
 	if (pp->opts->cpu)
 		printf("%7.0f", result_cpu_percent(result));
 	if (result->latency.cnt)
-		printf("%12.2f%10.2f%10.2f%10.2f", (double) result->latency.min / 1000, percentile_usec(result, 0),
-		       percentile_usec(result, 1), (double) result->latency.max / 1000);
+		printf("%10.2f%10.2f", percentile_usec(result, 0), percentile_usec(result, 1));
+	if (result->latency.cnt && pp->opts->extremes)
+		printf("%10.2f%10.2f", (double) result->latency.min / 1000, (double) result->latency.max / 1000);
 	putchar('\n');
 	fflush(stdout);
 }

@@ -14,15 +14,19 @@
 #include "hist.h"
 #include "json.h"
 
+/* What the last pp_fail() has printed, without names of hosts: for the peer. */
+static char failure[512];
+
 int pp_fail(const struct pp *pp, int ret, const char *operation, ...)
 {
-	char text[512];
+	char text[400];
 	va_list ap;
 
 	va_start(ap, operation);
 	vsnprintf(text, sizeof(text), operation, ap);
 	va_end(ap);
 	util_err("%s%s%s: %s (%d)", text, pp->peer[0] ? ": peer " : "", pp->peer, fi_strerror(-ret), ret);
+	snprintf(failure, sizeof(failure), "%s: %s (%d)", text, fi_strerror(-ret), ret);
 	return ret;
 }
 
@@ -65,15 +69,55 @@ const struct pp_test pp_pingpong = {
 	.end = flush,
 };
 
+/* A line on a terminal that says how far a long measurement is. */
+struct progress {
+	uint64_t size, next_ns;         /* next_ns: when to write it again; UINT64_MAX: never */
+	bool written;
+};
+
+#define PROGRESS_NS 1000000000
+/* The clock is read for it in each of so many iterations. */
+#define PROGRESS_STRIDE 256
+
+static void progress_begin(const struct pp *pp, struct progress *progress, uint64_t size)
+{
+	bool wanted = isatty(STDERR_FILENO) && !pp->opts->json && !pp->opts->verbose;
+
+	*progress = (struct progress) { .size = size, .next_ns = wanted ? util_now_ns() + PROGRESS_NS : UINT64_MAX };
+}
+
+static void progress_show(struct progress *progress, uint32_t done, uint32_t cnt)
+{
+	uint64_t now;
+
+	if (progress->next_ns == UINT64_MAX || done % PROGRESS_STRIDE)
+		return;
+	now = util_now_ns();
+	if (now < progress->next_ns)
+		return;
+	fprintf(stderr, "\r%llu bytes: %u %% ", (unsigned long long) progress->size, (unsigned) (done * 100ULL / cnt));
+	progress->next_ns = now + PROGRESS_NS;
+	progress->written = true;
+}
+
+static void progress_end(const struct progress *progress)
+{
+	if (progress->written)
+		fprintf(stderr, "\r%40s\r", "");
+}
+
 /* Run cnt iterations, and wait until they are complete at both ends. Unless `spread` is NULL, the time of one message
  * is added to it: for each iteration if test->latency is set, otherwise the mean over each window. */
 static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint32_t cnt, struct hist *spread)
 {
 	uint32_t i, stride = test->latency ? 1 : pp->opts->window, left = stride;
 	uint64_t last = util_now_ns(), now;
+	struct progress progress;
 	int ret;
 
+	progress_begin(pp, &progress, size);
 	for (i = 0; i < cnt; i++) {
+		progress_show(&progress, i, cnt);
 		ret = test->step(pp, size);
 		if (ret)
 			return ret;
@@ -84,7 +128,35 @@ static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint3
 		last = now;
 		left = stride;
 	}
+	progress_end(&progress);
 	return test->end(pp, size);
+}
+
+#define ITERATIONS_DEFAULT 10
+/* A warm-up ends with a batch of iterations that takes this time. */
+#define BATCH_NS 20000000
+
+/* Warm up with more and more iterations, until they take long enough to tell how many fit the time of opts. The client
+ * decides. Both ends then have the number in *cnt. */
+static int find_count(struct pp *pp, const struct pp_test *test, size_t size, uint32_t *cnt)
+{
+	uint64_t start, took, fit;
+	uint32_t batch;
+	int ret;
+
+	for (batch = 1; ; batch *= 2) {
+		start = util_now_ns();
+		ret = iterate(pp, test, size, batch, NULL);
+		if (ret)
+			return ret;
+		took = util_now_ns() - start;
+		fit = (uint64_t) pp->opts->time_ms * 1000000 / (took / batch + 1);
+		fit = fit < ITERATIONS_DEFAULT ? ITERATIONS_DEFAULT : fit > INT32_MAX ? INT32_MAX : fit;
+		*cnt = took < BATCH_NS && batch < INT32_MAX / 4 ? 0 : (uint32_t) fit;
+		ret = pp_meet_count(pp, cnt);
+		if (ret || *cnt)
+			return ret;
+	}
 }
 
 /* The processor time of all threads of this process so far. */
@@ -101,26 +173,40 @@ static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result 
 {
 	const struct pp_opts *opts = pp->opts;
 	bool spread = opts->stats && (test->latency || opts->window > 1);
+	uint32_t cnt = opts->iterations ? opts->iterations : ITERATIONS_DEFAULT;
 	uint64_t start, cpu;
 	int ret;
 
 	hist_clear(&result->latency);
-	result->sent = result->acked = opts->iterations;
 	ret = test->begin ? test->begin(pp, result->size) : 0;
 	if (!ret)
 		ret = pp_ctrl_sync(pp);
-	if (!ret && opts->warmup)
+	if (!ret && !opts->iterations && pp->met)
+		ret = find_count(pp, test, result->size, &cnt);
+	else if (!ret && opts->warmup)
 		ret = iterate(pp, test, result->size, opts->warmup, NULL);
 	if (ret)
 		return ret;
+	result->sent = result->acked = cnt;
 	cpu = cpu_ns();
 	start = util_now_ns();
-	ret = iterate(pp, test, result->size, opts->iterations, spread ? &result->latency : NULL);
+	ret = iterate(pp, test, result->size, cnt, spread ? &result->latency : NULL);
 	result->elapsed_ns = util_now_ns() - start;
 	result->cpu_ns = cpu_ns() - cpu;
 	if (!ret && opts->check && test->check)
 		ret = test->check(pp, result->size);
 	return ret ? ret : pp_ctrl_exchange_count(pp, &result->acked);
+}
+
+/* Say which sizes are left out, if any: those from index i on. */
+static void report_left_out(const struct pp *pp, size_t i)
+{
+	const struct pp_opts *opts = pp->opts;
+
+	if (i < opts->size_cnt)
+		util_err("%zu of the %zu sizes are left out, from %llu bytes on: this endpoint carries messages of %zu "
+			 "bytes at most", opts->size_cnt - i, opts->size_cnt, (unsigned long long) opts->size[i],
+			 pp->max_size);
 }
 
 /* Run every size that the endpoint allows, and print its result. */
@@ -140,6 +226,7 @@ static int run_sizes(struct pp *pp, const struct pp_test *test, struct json *jso
 			return ret;
 		pp_report(pp, json, test, &result);
 	}
+	report_left_out(pp, i);
 	return 0;
 }
 
@@ -151,6 +238,7 @@ static int measure(struct pp *pp, const struct pp_test *test)
 
 	if (ret)
 		return ret;
+	pp_pin(pp);
 	pp_report_begin(pp, &json, test);
 	ret = run_sizes(pp, test, &json);
 	if (!ret)
@@ -186,14 +274,20 @@ static int run(const struct pp_opts *opts, bool whole, const struct pp_test *tes
 	struct pp pp = { .opts = opts, .ctrl = -1 };
 	int ret, close_ret;
 
-	ret = pp_ctrl_open(&pp);
+	ret = opts->meet && !opts->server ? pp_find_provider(&pp) : 0;
+	if (!ret)
+		ret = pp_ctrl_open(&pp);
 	if (ret)
 		return ret;
-	ret = whole ? pp_fabric_open(&pp) : 0;
+	ret = pp_meet(&pp);
+	if (!ret && whole)
+		ret = pp_fabric_open(&pp);
 	if (!ret)
 		ret = test ? measure(&pp, test) : body(&pp);
 	if (!ret && !test && whole)
 		ret = pp_finish(&pp);
+	if (ret && ret != -FI_ECONNRESET)
+		pp_meet_tell(&pp, failure);
 	pp_closing(&pp, ret);
 	close_ret = pp_fabric_close(&pp);
 	pp_ctrl_close(&pp);

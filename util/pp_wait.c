@@ -31,8 +31,10 @@ int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
 {
 	bool slow = !pp->cq || sleeps(pp);
 
-	if (++wait->polls < PP_POLLS_PER_TICK && !slow && pp->opts->look != PP_LOOK_YIELD)
+	if (++wait->polls < pp->spins && !slow && pp->opts->look != PP_LOOK_YIELD)
 		return 0;
+	if (wait->polls == pp->spins && pp->spins > PP_POLLS_MIN)
+		pp->spins /= 2;
 	sched_yield();
 	if (wait->polls % PP_POLLS_PER_TICK && !slow)
 		return 0;
@@ -40,7 +42,9 @@ int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
 		return pp_fail(pp, -FI_ETIMEDOUT, "wait for %s (-T sets how long)", what);
 	if (!pp_ctrl_is_closed(pp, 0))
 		return 0;
-	return pp->leaving ? -FI_ECONNRESET : pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
+	if (pp->leaving || pp_meet_report(pp))
+		return -FI_ECONNRESET;
+	return pp_fail(pp, -FI_ECONNRESET, "wait for %s: the peer has ended", what);
 }
 
 int pp_cq_error(struct pp *pp, struct fid_cq *cq)
@@ -176,6 +180,13 @@ int pp_wait_data(struct pp *pp)
 	return ret;
 }
 
+/* A wait has ended. One that did not yield makes the next ones spin for longer again. */
+static void note_spins(struct pp *pp, const struct pp_wait *wait)
+{
+	if (wait->polls && wait->polls < pp->spins && pp->spins < PP_POLLS_PER_TICK)
+		pp->spins *= 2;
+}
+
 int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what)
 {
 	struct pp_wait wait = { .polls = 0 };
@@ -193,6 +204,7 @@ int pp_wait_op(struct pp *pp, const struct pp_op *op, const char *what)
 		if (ret)
 			return ret;
 	}
+	note_spins(pp, &wait);
 	return 0;
 }
 

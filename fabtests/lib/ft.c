@@ -408,6 +408,7 @@ static struct ft_opts default_opts(const struct ft_program *program)
 			.wait_ms = DEFAULT_WAIT_S * 1000,
 			.accept_ms = DEFAULT_ACCEPT_S * 1000,
 			.stats = true,
+			.extremes = true,
 			.cpu = true,
 		},
 		.program = program,
