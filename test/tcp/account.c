@@ -168,7 +168,7 @@ static void unread_answers_are_packed(void **state)
 static void strangers_get_a_share_of_answers(void **state)
 {
 	struct node *node = *state;
-	const struct tcp_account *account = account_of(node);
+	struct tcp_account_figures figures;
 	struct peer friend = peer_open(node), stranger = { .fi_addr = FI_ADDR_NOTAVAIL };
 	struct tcp_conn *conn, *friend_conn;
 	int friend_fd = mute_peer(node, &friend, &friend_conn), fd;
@@ -182,10 +182,14 @@ static void strangers_get_a_share_of_answers(void **state)
 	fd = mute_peer(node, &stranger, &conn);
 	for (int i = 0; i < READS / CHUNK && is_up(node, conn); i++) {
 		ask(node, fd, conn, CHUNK);
-		most = fab_max(most, account->len[TCP_STRANGER][TCP_HELD_ANSWERS]);
+		tcp_account_read(account_of(node), &figures);
+		most = fab_max(most, figures.held[TCP_STRANGER][TCP_HELD_ANSWERS]);
+		assert_int_equal(figures.descriptors[TCP_FD_STREAM], is_up(node, conn) ? 2 : 1);
 	}
 	assert_in_range(most, TCP_ANSWERS_MIN, STRANGER_MAX / 4 + CHUNK * sizeof(struct tcp_tx));
-	assert_int_equal(account->len[TCP_STRANGER][TCP_HELD_ANSWERS], 0);
+	assert_int_equal(figures.held[TCP_STRANGER][TCP_HELD_ANSWERS], 0);
+	assert_int_equal(figures.held[TCP_KNOWN][TCP_HELD_ANSWERS], friend_conn->holding.len[TCP_HELD_ANSWERS]);
+	assert_int_equal(figures.refused[TCP_REFUSED_ANSWERS], 1);
 	assert_int_equal(friend_conn->state, TCP_CONN_UP);
 	assert_int_equal(recv_from(node, friend_fd, buf), friend.fi_addr);
 	peer_close(&stranger, fd);

@@ -383,11 +383,13 @@ static uint64_t time_until(struct fixture *f, int request_cnt)
 static void check_silent_ones_give_way(struct fixture *f, int cnt, uint32_t kept)
 {
 	int *fd = calloc(cnt, sizeof(*fd)), speaks;
+	uint64_t dropped = tcp_descriptors_dropped();
 
 	for (int i = 0; i < cnt; i++) {
 		fd[i] = silent_from(f, "127.0.0.2");
 		test_added_ns += 1000000;
 	}
+	assert_in_range(tcp_descriptors_dropped() - dropped, 1, cnt);
 	assert_true(f->listener.awaited_cnt <= kept);
 	speaks = client(f);
 	assert_true(time_until(f, 1) < PATIENCE_NS);

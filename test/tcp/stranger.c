@@ -128,6 +128,7 @@ static void together_they_are_bounded(void **state)
 /* Who leaves messages and goes, again and again, is bounded just so. */
 static void those_that_have_gone_count_too(void **state)
 {
+	struct tcp_account_figures figures;
 	struct node *node = *state;
 
 	for (int i = 0; i < STRANGERS; i++) {
@@ -139,7 +140,14 @@ static void those_that_have_gone_count_too(void **state)
 	}
 	drive_until_held(node, STRANGERS - 2);
 	check_bound(node);
+	tcp_account_read(&rx_ctx(node)->account, &figures);
+	assert_int_equal(figures.waiting, held(node));
+	assert_in_range(figures.refused[TCP_REFUSED_READS], STRANGERS - 2, 2 * STRANGERS);
+	assert_int_equal(figures.held[TCP_STRANGER][TCP_HELD_MESSAGES], tcp_account_strangers(&rx_ctx(node)->account));
 	take_all(node, STRANGERS * MESSAGES);
+	tcp_account_read(&rx_ctx(node)->account, &figures);
+	assert_int_equal(figures.waiting, 0);
+	assert_int_equal(figures.held[TCP_STRANGER][TCP_HELD_MESSAGES], 0);
 }
 
 static void send_tagged_hello(int fd)
@@ -366,6 +374,7 @@ static void those_that_are_busy_stay(void **state)
 	}
 	late_fd = peer_connect(node, &late, 9);
 	assert_int_equal(answer(node, late_fd), TCP_CM_NACK);
+	assert_int_equal(rx_ctx(node)->account.refused[TCP_REFUSED_REQUEST], 1);
 	close(late_fd);
 	for (int i = 0; i < CONN_MAX; i++)
 		assert_false(has_ended(fd[i]));

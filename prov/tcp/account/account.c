@@ -5,6 +5,7 @@
 #include "tcp/account/account.h"
 
 #include <assert.h>
+#include <string.h>
 
 void tcp_account_init(struct tcp_account *account)
 {
@@ -19,6 +20,20 @@ void tcp_account_fini(struct tcp_account *account)
 			assert(!account->len[class][kind]);
 	}
 	(void) account;
+}
+
+void tcp_account_read(const struct tcp_account *account, struct tcp_account_figures *figures)
+{
+	struct fab_list *link;
+
+	memcpy(figures->held, account->len, sizeof(figures->held));
+	memcpy(figures->refused, account->refused, sizeof(figures->refused));
+	figures->waiting = 0;
+	fab_list_for_each(&account->waiting, link)
+		figures->waiting++;
+	for (int kind = 0; kind < TCP_FD_KINDS; kind++)
+		figures->descriptors[kind] = tcp_descriptors_held(kind);
+	figures->dropped = tcp_descriptors_dropped();
 }
 
 void tcp_holding_init(struct tcp_holding *holding)

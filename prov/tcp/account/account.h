@@ -39,8 +39,17 @@ struct tcp_holding {
 	uint8_t class;			/* enum tcp_class */
 };
 
+/* What was refused because a limit was reached, each counted when it happens. */
+enum tcp_refusal {
+	TCP_REFUSED_READS,		/* a stranger's connection is not read until receives are posted */
+	TCP_REFUSED_REQUEST,		/* a stranger's request for a connection; it repeats it */
+	TCP_REFUSED_ANSWERS,		/* a stranger's connection was ended, since it reads no answers */
+	TCP_REFUSALS,
+};
+
 struct tcp_account {
 	uint64_t len[TCP_CLASSES][TCP_HELD_KINDS];
+	uint64_t refused[TCP_REFUSALS];
 	struct fab_list waiting;	/* struct tcp_holding.waits: strangers over a limit, until there is room */
 	bool told;			/* the warning about them was logged */
 };
@@ -48,6 +57,24 @@ struct tcp_account {
 /* Nothing is held; and at the end, again. */
 void tcp_account_init(struct tcp_account *account);
 void tcp_account_fini(struct tcp_account *account);
+/* Something was refused. */
+static inline void tcp_account_refuse(struct tcp_account *account, enum tcp_refusal what)
+{
+	account->refused[what]++;
+}
+
+/* What there is to know of an account, for statistics. */
+struct tcp_account_figures {
+	uint64_t held[TCP_CLASSES][TCP_HELD_KINDS];	/* bytes that are held now */
+	uint64_t refused[TCP_REFUSALS];			/* so far */
+	uint32_t waiting;		/* connections of strangers that are not read now */
+	uint32_t descriptors[TCP_FD_KINDS];		/* that the process holds for connections now */
+	uint64_t dropped;		/* connections without a request that the process has closed for others, so
+					 * far */
+};
+/* Fill *figures with what the account and the process hold now. Guarded as the account; O(waiting). */
+void tcp_account_read(const struct tcp_account *account, struct tcp_account_figures *figures);
+
 /* The connection is a stranger's until tcp_account_reclass(). */
 void tcp_holding_init(struct tcp_holding *holding);
 

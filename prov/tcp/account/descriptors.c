@@ -25,6 +25,18 @@ uint32_t tcp_descriptors_held(enum tcp_descriptors kind)
 	return atomic_load_explicit(&held[kind], memory_order_relaxed);
 }
 
+static _Atomic uint64_t dropped;
+
+void tcp_descriptor_drop(void)
+{
+	atomic_fetch_add_explicit(&dropped, 1, memory_order_relaxed);
+}
+
+uint64_t tcp_descriptors_dropped(void)
+{
+	return atomic_load_explicit(&dropped, memory_order_relaxed);
+}
+
 /* The limit on open files. UINT64_MAX: there is none. */
 static uint64_t file_limit(void)
 {

@@ -24,6 +24,10 @@ void tcp_descriptor_give(enum tcp_descriptors kind);
 /* Connections of this kind in the process. */
 uint32_t tcp_descriptors_held(enum tcp_descriptors kind);
 
+/* A connection that waits for its request was closed, so that another one may; how often that was done. */
+void tcp_descriptor_drop(void);
+uint64_t tcp_descriptors_dropped(void);
+
 /* The most connections that may wait for their request: one system call. UINT32_MAX: there is no limit. */
 uint32_t tcp_descriptors_awaited_max(void);
 /* Streams beyond what there may be, FI_TCP_MAX_CONN or three quarters of the limit, and some, so that new ones find

@@ -135,6 +135,7 @@ static bool listener_drop_silent(struct tcp_listener *listener)
 		return false;
 	TCP_WARN(FI_LOG_EP_CTRL, "there are so many connections without a request that the oldest ones of the host "
 		 "with the most are closed for those that follow\n");
+	tcp_descriptor_drop();
 	listener_free_awaited(listener, cm);
 	return true;
 }

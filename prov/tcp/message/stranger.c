@@ -94,6 +94,8 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 	 * continue to. */
 	if (!conn->io->pull)
 		fab_source_mod(&conn->src, conn->src.events & ~(uint32_t) (EPOLLIN | EPOLLRDHUP));
-	if (fab_list_empty(&conn->holding.waits))
-		fab_list_add_tail(&account->waiting, &conn->holding.waits);
+	if (!fab_list_empty(&conn->holding.waits))
+		return;
+	fab_list_add_tail(&account->waiting, &conn->holding.waits);
+	tcp_account_refuse(account, TCP_REFUSED_READS);
 }

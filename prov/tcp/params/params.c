@@ -73,14 +73,16 @@ static const struct fab_param params[] = {
 	  "Largest message that peers may send before a receive is posted, bytes; the sender announces longer ones and "
 	  "keeps their data until then (default: 262144)" },
 	{ "credit", FI_PARAM_SIZE_T, &tcp_params.credit, 4096, 1 << 30,
-	  "Memory for unexpected messages of one peer, bytes (default: 524288)" },
+	  "Memory for unexpected messages of one peer, bytes. Its connection ends if it announces more than 65536 "
+	  "messages beside these, or does not read 262144 answers (default: 524288)" },
 	{ "unexp_max", FI_PARAM_SIZE_T, &tcp_params.unexp_max, 4096, SIZE_MAX,
 	  "Memory for unexpected messages of one peer that runs another libfabric, which has no credits, bytes: beyond "
 	  "it, or when a longer message arrives, its connection is not read until receives are posted (default: "
 	  "67108864)" },
 	{ "stranger_max", FI_PARAM_SIZE_T, &tcp_params.stranger_max, 4096, SIZE_MAX,
-	  "Memory for unexpected messages of all peers whose address is not in the address vector, together, bytes: "
-	  "beyond it their connections are not read until receives are posted (default: 67108864)" },
+	  "Memory for unexpected messages of all peers whose address is not in the address vector, together, bytes, of "
+	  "which one has an eighth: beyond it their connections are not read until receives are posted. A quarter as "
+	  "much in addition is for answers that they do not read: beyond it a connection ends (default: 67108864)" },
 	{ "nodelay", FI_PARAM_BOOL, &tcp_params.nodelay, 0, 1,
 	  "Send small segments at once, TCP_NODELAY (default: on)" },
 	{ "local", FI_PARAM_BOOL, &tcp_params.local, 0, 1,
@@ -105,12 +107,14 @@ static const struct fab_param params[] = {
 	  "nothing while operations wait for it, milliseconds; 0: never (default: 0)" },
 	{ "max_conn", FI_PARAM_INT, &tcp_params.max_conn, 0, 1 << 20,
 	  "Limit of the connections of this process: beyond it, the connections of FI_EP_RDM endpoints that have been "
-	  "idle longest are closed, and reopened when they are needed; 0: three quarters of the limit on open files "
-	  "(default: 0)" },
+	  "idle longest are closed, and reopened when they are needed; 0: three quarters of the limit on open files. "
+	  "Beside these, 1024 for an endpoint that have not sent all of their request, and an eighth of the limit on "
+	  "open files for the process: beyond it the oldest ones are closed (default: 0)" },
 	{ "stranger_conn", FI_PARAM_INT, &tcp_params.stranger_conn, 0, 1 << 20,
 	  "Limit of the connections of an FI_EP_RDM endpoint from peers that are in no address vector: at the limit "
 	  "idle ones are closed, and new ones have to wait, as they do while the connections of the process take five "
-	  "eighths of the limit on open files; 0: only that and FI_TCP_MAX_CONN limit them (default: 16384)" },
+	  "eighths of the limit on open files; 0: only that and FI_TCP_MAX_CONN limit them. Together they have an "
+	  "eighth of the time while other peers have data (default: 16384)" },
 	{ "holdoff", FI_PARAM_INT, &tcp_params.holdoff_ms, 0, 3600000,
 	  "Time after a failed connect during which operations to that peer fail at once, milliseconds "
 	  "(default: 1000)" },

@@ -348,6 +348,7 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 	if (peer && peer->life)
 		return false;
 	tcp_reap_start(table);
+	tcp_account_refuse(&table->ep->rx->account, TCP_REFUSED_REQUEST);
 	if (!table->stranger_warned)
 		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; further ones have to "
 			 "wait until some of these are idle (FI_TCP_STRANGER_CONN, or ulimit -n, of which strangers "
