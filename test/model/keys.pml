@@ -10,7 +10,12 @@
  *
  * Claims: nobody takes M for one who has the key; A and B, who connect to each other directly, come to the end.
  * NO_ROLE, NO_CHALLENGE and NO_ADDRESS leave a part out of the hash: M is let in.
+ *
+ * With -DREPLAY (replay.pml) it follows logs of A and B, of the code, and of an M that sends what it knows as it likes.
+ * They show whose hash each message has, and what it covers.
  */
+#include "replay.pml"
+
 #define A	1
 #define B	2
 #define M	3
@@ -21,6 +26,26 @@
 #define OLD_CHALLENGE	6
 #define OLD_NONCE	7
 #define OWN	8
+
+/* Two rules: a hash is the proof of the one who connects from `from` to me, and the admission by `to`. */
+#ifdef NO_ROLE
+#define HAS_ROLE(hash, r)	true
+#else
+#define HAS_ROLE(hash, r)	(hash.role == r)
+#endif
+#ifdef NO_CHALLENGE
+#define HAS_CHALLENGE(hash, c)	true
+#else
+#define HAS_CHALLENGE(hash, c)	(hash.challenge == c)
+#endif
+#ifdef NO_ADDRESS
+#define HAS_ENDS(hash, f, t)	true
+#else
+#define HAS_ENDS(hash, f, t)	(hash.from == f && hash.to == t)
+#endif
+#define IS_PROOF(hash, c, f, t)		(HAS_ROLE(hash, CONNECT) && HAS_CHALLENGE(hash, c) && HAS_ENDS(hash, f, t))
+#define IS_ADMISSION(hash, c, n, f, t)	(HAS_ROLE(hash, ACCEPT) && HAS_CHALLENGE(hash, c) && hash.nonce == n && \
+					 HAS_ENDS(hash, f, t))
 
 typedef mac { byte role, challenge, nonce, from, to }
 #define KNOWN_MAX	12
@@ -39,22 +64,7 @@ inline learn(r, c, n, f, t)
 	known_cnt++
 }
 
-#ifdef NO_ROLE
-#define IS_ROLE(i, r)		true
-#else
-#define IS_ROLE(i, r)		(known[i].role == r)
-#endif
-#ifdef NO_CHALLENGE
-#define IS_CHALLENGE(i, c)	true
-#else
-#define IS_CHALLENGE(i, c)	(known[i].challenge == c)
-#endif
-#ifdef NO_ADDRESS
-#define ARE_ENDS(i, f, t)	true
-#else
-#define ARE_ENDS(i, f, t)	(known[i].from == f && known[i].to == t)
-#endif
-
+#ifndef REPLAY
 /* One who connects to M, in the belief that somebody with the key is there. */
 proctype connects(byte me, nonce)
 {
@@ -66,7 +76,7 @@ proctype connects(byte me, nonce)
 	atomic {
 		select(i : 0 .. known_cnt - 1);
 		if
-		:: IS_ROLE(i, ACCEPT) && IS_CHALLENGE(i, challenge) && known[i].nonce == nonce && ARE_ENDS(i, me, M) ->
+		:: IS_ADMISSION(known[i], challenge, nonce, me, M) ->
 			assert(false)
 		:: else
 		fi;
@@ -82,7 +92,7 @@ proctype accepts(byte me, challenge, from)
 	atomic {
 		select(i : 0 .. known_cnt - 1);
 		if
-		:: IS_ROLE(i, CONNECT) && IS_CHALLENGE(i, challenge) && ARE_ENDS(i, from, me) ->
+		:: IS_PROOF(known[i], challenge, from, me) ->
 			assert(false)
 		:: else
 		fi;
@@ -140,3 +150,80 @@ init {
 		run accepts(B, 5, A)
 	}
 }
+
+#else
+
+/* Messages of the handshake + 128; anything else is a frame. */
+#define M_CONNREQ	128
+#define M_CONNRESP	129
+#define M_NACK		134
+#define M_CHALLENGE	160
+#define M_PROOF		161
+#define M_ADMIT		162
+#define M_FRAME		0
+
+#define SESSIONS	24
+#define NONCES		120
+bit used[NONCES];
+
+/* An event of a session: e[0] the message, e[5] the session; e[1] to e[4] its hash, or e[2] its nonce. Its node is the
+ * one who connects, or the other one. */
+#define AT(side, what, msg)	(ev == what && e[0] == msg && e[5] == s && ev_node + 1 == side)
+#define HASH()			hash.role = e[1]; hash.challenge = e[2]; hash.nonce = e[3]; \
+				hash.from = e[4] / 4; hash.to = e[4] % 4
+
+/* A connection from one node to another one, either of whom may be M. */
+proctype session(byte s)
+{
+	byte from, to;
+	byte sees, nonce;		/* connecting: the challenge, and the nonce of its proof */
+	byte asks, answers;		/* accepting: its challenge, and the nonce of the proof */
+	bit admitted = 0, admits = 0, up = 0;
+	byte stage = 0, other = 0;	/* messages that the connecting end, and the accepting one, have had */
+	mac hash;
+
+end:	do
+	:: atomic { ev == E_LIMIT && e[5] == s -> from = e[0]; to = e[1]; next() }
+	/* connecting: tcp_auth_begin(), auth_take_challenge(), auth_take_admit() */
+	:: atomic { AT(from, E_SENT, M_CONNREQ) && stage == 0 -> stage = 1; next() }
+	:: atomic { AT(from, E_GOT, M_CHALLENGE) && stage == 1 -> sees = e[2]; stage = 2; next() }
+	:: atomic { AT(from, E_SENT, M_PROOF) && stage == 2 && !used[e[3]] && e[1] == CONNECT && e[2] == sees &&
+		    e[4] == 4 * from + to -> nonce = e[3]; used[nonce] = 1; stage = 3; next() }
+	:: atomic { AT(from, E_GOT, M_ADMIT) && stage == 3 ->
+		HASH();
+		admits = IS_ADMISSION(hash, sees, nonce, from, to);
+		stage = 4;
+		next() }
+	:: atomic { AT(from, E_GOT, M_CONNRESP) && stage == 4 && admits -> up = 1; next() }
+	:: atomic { AT(from, E_GOT, M_NACK) -> stage = 9; next() }
+	/* accepting: auth_take_request(), auth_take_proof() */
+	:: atomic { AT(to, E_GOT, M_CONNREQ) && other == 0 -> other = 1; next() }
+	:: atomic { AT(to, E_SENT, M_CHALLENGE) && other == 1 && !used[e[2]] ->
+		asks = e[2]; used[asks] = 1; other = 2; next() }
+	:: atomic { AT(to, E_GOT, M_PROOF) && other == 2 ->
+		HASH();
+		admitted = IS_PROOF(hash, asks, from, to);
+		answers = hash.nonce;
+		other = 3;
+		next() }
+	:: atomic { AT(to, E_SENT, M_ADMIT) && other == 3 && admitted && e[1] == ACCEPT && e[2] == asks &&
+		    e[3] == answers && e[4] == 4 * from + to -> other = 4; next() }
+	:: atomic { AT(to, E_SENT, M_CONNRESP) && other == 4 -> other = 5; next() }
+	:: atomic { AT(to, E_SENT, M_NACK) && ((other == 3 && !admitted) || other == 4) -> other = 9; next() }
+	/* frames: only between two who have proved their key */
+	:: atomic { (AT(from, E_SENT, M_FRAME) || AT(from, E_GOT, M_FRAME)) && up -> next() }
+	:: atomic { (AT(to, E_SENT, M_FRAME) || AT(to, E_GOT, M_FRAME)) && other == 5 -> next() }
+	od
+}
+
+init {
+	byte s;
+
+	atomic {
+		choose_log();
+		for (s : 0 .. SESSIONS - 1) {
+			run session(s)
+		}
+	}
+}
+#endif

@@ -20,6 +20,7 @@
 
 #define FD_BASE		(1 << 16)
 #define FILES		4096
+#define WAITING		64
 #define CONNECT_NS	127000000000ULL	/* the kernel's own limit for a connect without an answer */
 #define RETRY_NS	1000000000ULL	/* what a cut held back arrives so long after its end, at most */
 
@@ -27,22 +28,21 @@ enum kind { FREE, SOCKET, EPOLL, EVENT, TIMER };
 enum state { FRESH, LISTENING, CONNECTING, UP, RESET };
 enum sent { DATA, FIN, RST, SYN, SYN_ACK, REFUSED };
 
-/* What is on its way to a socket. */
+/* What is on its way to a socket. Its bytes are in the socket's buffer already, behind those that have arrived. */
 struct segment {
 	struct segment *next;
 	uint64_t due_ns;
 	enum sent sent;
-	int from;			/* SYN: the socket that connects */
 	uint32_t len;
-	uint8_t data[];
 };
 
 struct file {
 	enum kind kind;
 	unsigned node;
 	bool dead;			/* of a process that was killed */
-	/* in an epoll set */
-	int set;			/* its index; -1: in none */
+	uint32_t conn;			/* the number of its connection; 0: none */
+	bool asked;			/* it has asked for it */
+	/* in an epoll set: set_of */
 	uint32_t events;
 	epoll_data_t data;
 	/* an eventfd's count; a timer's time, 0: not set */
@@ -55,18 +55,20 @@ struct file {
 	struct segment *flight, **flight_end;	/* on the way to here, in order */
 	uint64_t flight_ns;		/* when the last of them arrives */
 	uint32_t flight_len;
-	uint8_t *in;			/* arrived, not read: in_len bytes from in_off on; of 2 * attr.room */
+	uint8_t *in;			/* arrived, not read: in_len bytes from in_off on; of 2 * attr.room; or NULL */
 	uint32_t in_off, in_len;
 	bool in_fin;			/* the other end sends no more, once they are read */
 	bool out_fin;
 	uint64_t sent, acked, taken;	/* bytes */
 	uint64_t begin_ns;		/* of a connect */
-	int waiting[64];		/* a listener's queue */
+	int *waiting;			/* a listener's queue, of WAITING */
 	uint32_t waiting_cnt;
 };
 
 static struct file files[FILES];
 static int file_cnt;			/* slots in use are below */
+static int16_t set_of[FILES];		/* the epoll set of a file, as its index; -1: none */
+static struct segment *spare;		/* segments that are not used */
 static struct net_attr attr;
 static unsigned node;
 static uint64_t now_ns, hash, moved, chance, lib_chance;
@@ -75,6 +77,8 @@ static uint32_t no_files, no_memory;
 static bool cut[NET_NODES][NET_NODES];
 static uint64_t cut_ns;			/* when the last cut began */
 static uint64_t next_ns;		/* nothing arrives before, at any socket */
+static uint32_t conn_cnt;
+static const struct net_watch *watch;
 
 /* ---- chance and time ---- */
 
@@ -204,7 +208,8 @@ static struct file *file_new(enum kind kind, unsigned owner)
 
 		if (file->kind != FREE)
 			continue;
-		*file = (struct file) { .kind = kind, .node = owner, .set = -1, .other = -1 };
+		*file = (struct file) { .kind = kind, .node = owner, .other = -1 };
+		set_of[i] = -1;
 		file->flight_end = &file->flight;
 		if (i >= file_cnt)
 			file_cnt = i + 1;
@@ -214,13 +219,29 @@ static struct file *file_new(enum kind kind, unsigned owner)
 	abort();
 }
 
+static struct segment *segment_get(void)
+{
+	struct segment *segment = spare;
+
+	if (!segment)
+		return net_alloc(sizeof(*segment));
+	spare = segment->next;
+	return segment;
+}
+
+static void segment_put(struct segment *segment)
+{
+	segment->next = spare;
+	spare = segment;
+}
+
 static void file_drop_flight(struct file *file)
 {
 	struct segment *segment;
 
 	while ((segment = file->flight)) {
 		file->flight = segment->next;
-		free(segment);
+		segment_put(segment);
 	}
 	file->flight_end = &file->flight;
 	file->flight_len = 0;
@@ -229,15 +250,26 @@ static void file_drop_flight(struct file *file)
 static void file_free(struct file *file)
 {
 	for (int i = 0; i < file_cnt; i++) {
-		if (files[i].kind != FREE && files[i].set == index_of(file))
-			files[i].set = -1;
+		if (set_of[i] == index_of(file))
+			set_of[i] = -1;
 	}
+	set_of[index_of(file)] = -1;
 	file_drop_flight(file);
 	free(file->in);
+	free(file->waiting);
 	file->in = NULL;
+	file->waiting = NULL;
 	file->kind = FREE;
 	while (file_cnt && files[file_cnt - 1].kind == FREE)
 		file_cnt--;
+}
+
+#define END_OF(file)	(&(struct net_end) { .conn = (file)->conn, .node = (file)->node, .asked = (file)->asked, \
+					    .ours = &(file)->local, .theirs = &(file)->remote })
+
+void net_watch(const struct net_watch *who)
+{
+	watch = who;
 }
 
 /* ---- the wire ---- */
@@ -247,20 +279,32 @@ static bool is_cut(const struct file *a, const struct file *b)
 	return cut[a->node % NET_NODES][b->node % NET_NODES];
 }
 
-/* Send to this socket. */
-static void wire_send(struct file *to, enum sent sent, const void *data, uint32_t len, int from)
+/* Send to this socket. Its buffer has the len bytes already. */
+static void wire_send(struct file *to, enum sent sent, uint32_t len)
 {
-	struct segment *segment = net_alloc(sizeof(*segment) + len);
+	struct segment *segment = segment_get();
 	uint64_t due_ns = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
 
-	*segment = (struct segment) { .sent = sent, .len = len, .from = from };
-	if (len)
-		memcpy(segment->data, data, len);
+	*segment = (struct segment) { .sent = sent, .len = len };
 	to->flight_ns = segment->due_ns = fab_max(due_ns, to->flight_ns);
 	next_ns = fab_min(next_ns, segment->due_ns);
 	to->flight_len += len;
 	*to->flight_end = segment;
 	to->flight_end = &segment->next;
+}
+
+/* Where len bytes for this socket go, which is room for all that was sent and not read. */
+static uint8_t *room_for(struct file *file, size_t len)
+{
+	uint32_t used = file->in_len + file->flight_len;
+
+	if (!file->in)
+		file->in = net_alloc(2 * (size_t) attr.room);
+	if (file->in_off + used + len > 2 * attr.room) {
+		memmove(file->in, file->in + file->in_off, used);
+		file->in_off = 0;
+	}
+	return file->in + file->in_off + used;
 }
 
 static void socket_fail(struct file *file, int error)
@@ -291,31 +335,25 @@ static void wire_syn(struct file *client, struct file *listener)
 {
 	struct file *server;
 
-	if (listener->waiting_cnt == fab_countof(listener->waiting)) {
-		wire_send(client, REFUSED, NULL, 0, -1);
+	if (listener->waiting_cnt == WAITING) {
+		wire_send(client, REFUSED, 0);
 		return;
 	}
 	server = file_new(SOCKET, listener->node);
 	server->state = UP;
 	server->local = listener->local;
 	server->remote = client->local;
+	server->conn = client->conn;
 	server->other = index_of(client);
 	client->other = index_of(server);
 	listener->waiting[listener->waiting_cnt++] = index_of(server);
-	wire_send(client, SYN_ACK, NULL, 0, -1);
+	wire_send(client, SYN_ACK, 0);
 }
 
 static void socket_take(struct file *file, const struct segment *segment)
 {
 	struct file *other = other_of(file);
 
-	if (!file->in)
-		file->in = net_alloc(2 * (size_t) attr.room);
-	if (file->in_off + file->in_len + segment->len > 2 * attr.room) {
-		memmove(file->in, file->in + file->in_off, file->in_len);
-		file->in_off = 0;
-	}
-	memcpy(file->in + file->in_off + file->in_len, segment->data, segment->len);
 	file->in_len += segment->len;
 	moved += segment->len;
 	file->flight_len -= segment->len;
@@ -359,7 +397,7 @@ static void connect_arrive(struct file *client)
 	else if (listener)
 		client->value = 0, wire_syn(client, listener);
 	else
-		client->value = 0, wire_send(client, REFUSED, NULL, 0, -1);
+		client->value = 0, wire_send(client, REFUSED, 0);
 }
 
 /* True if what is on its way to this socket does not arrive now. */
@@ -381,7 +419,7 @@ static void deliver(struct file *file)
 		if (!file->flight)
 			file->flight_end = &file->flight;
 		wire_arrive(file, segment);
-		free(segment);
+		segment_put(segment);
 	}
 }
 
@@ -398,14 +436,18 @@ static void deliver_all(void)
 	if (now_ns < next_ns)
 		return;
 	next_ns = UINT64_MAX;
+	/* what is sent meanwhile lowers it, too */
 	for (int i = 0; i < file_cnt; i++) {
-		if (files[i].kind == SOCKET)
-			deliver(&files[i]);
+		if (files[i].kind != SOCKET)
+			continue;
+		deliver(&files[i]);
+		next_ns = fab_min(next_ns, next_of(&files[i]));
 	}
-	for (int i = 0; i < file_cnt; i++) {
-		if (files[i].kind == SOCKET)
-			next_ns = fab_min(next_ns, next_of(&files[i]));
-	}
+}
+
+uint64_t net_next_ns(void)
+{
+	return next_ns;
 }
 
 void net_pass_ns(uint64_t ns)
@@ -447,6 +489,7 @@ static int sim_listen(int fd, int backlog)
 		return fab_sock_libc.listen(fd, backlog);
 	if (listener_at(&file->local))
 		return fail(EADDRINUSE);
+	file->waiting = net_alloc(WAITING * sizeof(*file->waiting));
 	file->state = LISTENING;
 	return 0;
 }
@@ -482,6 +525,8 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 		file->local = (struct sockaddr_in) { .sin_family = AF_INET, .sin_port = htons(next_port++),
 						     .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	file->state = CONNECTING;
+	file->conn = ++conn_cnt;
+	file->asked = true;
 	file->begin_ns = now_ns;
 	file->value = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
 	next_ns = fab_min(next_ns, file->value);
@@ -556,8 +601,8 @@ static int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
 static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct file *file = file_of(fd, SOCKET), *other;
-	size_t len = 0, room;
-	uint8_t *all, *at;
+	size_t len = 0, room, done = 0;
+	uint8_t *all;
 
 	if (!file)
 		return fab_sock_libc.sendmsg(fd, msg, flags);
@@ -573,21 +618,24 @@ static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	room = unread(file) >= attr.room ? 0 : attr.room - unread(file);
 	if (!room)
 		return fail(EAGAIN);
-	all = at = net_alloc(len + 1);
-	for (size_t i = 0; i < msg->msg_iovlen; i++) {
-		memcpy(at, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
-		at += msg->msg_iov[i].iov_len;
-	}
 	len = fab_min(len, room);
 	if (len > 1 && one_in(attr.short_io))
 		len = 1 + net_random((uint32_t) len - 1);
-	for (size_t done = 0; done < len;) {
-		uint32_t part = 1 + net_random((uint32_t) fab_min(len - done, (size_t) attr.segment));
+	all = room_for(other, len);
+	for (size_t i = 0; done < len; i++) {
+		size_t part = fab_min(len - done, msg->msg_iov[i].iov_len);
 
-		wire_send(other, DATA, all + done, part, -1);
+		memcpy(all + done, msg->msg_iov[i].iov_base, part);
 		done += part;
 	}
-	free(all);
+	for (done = 0; done < len;) {
+		uint32_t part = 1 + net_random((uint32_t) fab_min(len - done, (size_t) attr.segment));
+
+		wire_send(other, DATA, part);
+		done += part;
+	}
+	if (watch)
+		watch->sent(END_OF(file), all, len);
 	file->sent += len;
 	moved += len;
 	return (ssize_t) len;
@@ -608,6 +656,8 @@ static ssize_t can_read(struct file *file, size_t len)
 
 	if (n > 1 && one_in(attr.short_io))
 		n = 1 + net_random((uint32_t) n - 1);
+	if (n && watch)
+		n = watch->may_get(END_OF(file), file->in + file->in_off, n);
 	if (n || !len)
 		return (ssize_t) n;
 	if (file->error) {
@@ -632,6 +682,8 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 	for (size_t i = 0; i < msg->msg_iovlen; i++)
 		len += msg->msg_iov[i].iov_len;
 	n = can_read(file, len);
+	if (!n && len && watch && file->conn && !(flags & MSG_PEEK))
+		watch->got_end(END_OF(file));
 	if (n <= 0)
 		return n;
 	left = n;
@@ -646,6 +698,8 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 	}
 	if (flags & MSG_PEEK)
 		return n;
+	if (watch)
+		watch->got(END_OF(file), file->in + file->in_off, (size_t) n);
 	file->in_off += (uint32_t) n;
 	file->in_len -= (uint32_t) n;
 	file->taken += (uint64_t) n;
@@ -666,7 +720,7 @@ static void send_end(struct file *file, enum sent sent)
 	struct file *other = other_of(file);
 
 	if (other && !file->out_fin)
-		wire_send(other, sent, NULL, 0, -1);
+		wire_send(other, sent, 0);
 	file->out_fin = true;
 }
 
@@ -693,6 +747,8 @@ static void socket_leave(struct file *file)
 		file_free(&files[file->waiting[i]]);
 	}
 	file->waiting_cnt = 0;
+	if (watch && file->conn)
+		watch->closed(END_OF(file));
 	if (!other)
 		return;
 	if (file->in_len || file->flight_len) {
@@ -734,9 +790,9 @@ static int sim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 
 	if (!set || !file || file->kind == FREE)
 		return fail(EBADF);
-	if (op != EPOLL_CTL_ADD && file->set != index_of(set))
+	if (op != EPOLL_CTL_ADD && set_of[index_of(file)] != index_of(set))
 		return fail(ENOENT);
-	file->set = op == EPOLL_CTL_DEL ? -1 : index_of(set);
+	set_of[index_of(file)] = op == EPOLL_CTL_DEL ? -1 : (int16_t) index_of(set);
 	if (op != EPOLL_CTL_DEL) {
 		file->events = ev->events;
 		file->data = ev->data;
@@ -780,11 +836,12 @@ static int sim_epoll_wait(int epfd, struct epoll_event *events, int max, int tim
 	if (!set)
 		return fail(EBADF);
 	deliver_all();
-	for (int i = 0; i < file_cnt && cnt < max; i++) {
-		const struct file *file = &files[i + start < file_cnt ? i + start : i + start - file_cnt];
+	for (int i = 0; i < file_cnt && cnt < max && !set->dead; i++) {
+		int at = i + start < file_cnt ? i + start : i + start - file_cnt;
+		const struct file *file = &files[at];
 		uint32_t ready;
 
-		if (file->kind == FREE || file->set != index_of(set) || set->dead)
+		if (set_of[at] != index_of(set))
 			continue;
 		ready = readiness(file) & (file->events | EPOLLERR | EPOLLHUP);
 		if (ready)
@@ -914,6 +971,8 @@ void net_begin(uint64_t seed, const struct net_attr *how)
 	chance = seed;
 	lib_chance = ~seed;
 	next_port = 40000;
+	conn_cnt = 0;
+	watch = NULL;
 	net_heal();
 }
 

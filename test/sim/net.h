@@ -14,6 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct sockaddr_in;
+
 #define NET_NODES	4
 
 /* How this network behaves. Bytes on a connection stay in order. */
@@ -35,6 +37,8 @@ void net_node(unsigned node);
 /* Let time pass, and deliver what arrives meanwhile. */
 void net_pass_ns(uint64_t ns);
 uint64_t net_now_ns(void);
+/* The earliest time at which something may arrive; UINT64_MAX: nothing is on its way. */
+uint64_t net_next_ns(void);
 
 /* Memory for the simulator itself, which can always be had. free() frees it. */
 void *net_alloc(size_t len);
@@ -46,6 +50,29 @@ uint64_t net_moved(void);
 /* All events until now, as a number: equal for equal runs. net_event() adds one. */
 uint64_t net_hash(void);
 void net_event(uint64_t what);
+
+/* What somebody sees who watches the connections. A connection has a number, from 1 on; of its two ends one has asked
+ * for it. */
+struct net_end {
+	uint32_t conn;
+	unsigned node;
+	bool asked;
+	const struct sockaddr_in *ours, *theirs;
+};
+
+struct net_watch {
+	/* This end has sent these bytes, or read them. */
+	void (*sent)(const struct net_end *end, const uint8_t *buf, size_t len);
+	void (*got)(const struct net_end *end, const uint8_t *buf, size_t len);
+	/* This end is about to read up to len bytes, which are in buf. Returns how many it gets; at least 1. */
+	size_t (*may_get)(const struct net_end *end, const uint8_t *buf, size_t len);
+	/* This end closes the connection; or reads its end. */
+	void (*closed)(const struct net_end *end);
+	void (*got_end)(const struct net_end *end);
+};
+
+/* From now on, until the next net_begin(). */
+void net_watch(const struct net_watch *watch);
 
 /* ---- faults ---- */
 

@@ -29,6 +29,7 @@
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
 #define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
+#define KINDS			48			/* of endpoints, as far as their info differs */
 #define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
 #define SLOTS_LEN	sizeof(((struct memory *) 0)->slots)
 #define REGION_LEN	(SLOTS_LEN + offsetof(struct memory, cells.guard) - offsetof(struct memory, cells))
@@ -94,9 +95,10 @@ static void ask_key(struct fi_info *hints, unsigned n)
 	hints->ep_attr->auth_key_size = strlen(key);
 }
 
-static void node_info(struct node *node, unsigned n)
+/* Look for the interface once: it takes longer than a short program. */
+static struct fi_info *ask_info(unsigned n)
 {
-	struct fi_info *hints = fi_allocinfo();
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 	char service[8];
 	int ret;
 
@@ -111,9 +113,21 @@ static void node_info(struct node *node, unsigned n)
 	hints->fabric_attr->prov_name = strdup("tcp");
 	if (program->keys)
 		ask_key(hints, n);
-	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &node->info);
+	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &info);
 	fi_freeinfo(hints);
 	must(ret, "fi_getinfo");
+	return info;
+}
+
+static void node_info(struct node *node, unsigned n)
+{
+	static struct fi_info *infos[NET_NODES][KINDS];
+	unsigned kind = program->msg | program->data << 1 | program->group << 2 | program->ordered << 3 |
+			(unsigned) program->keys << 4;
+
+	if (!infos[n][kind])
+		infos[n][kind] = ask_info(n);
+	node->info = fi_dupinfo(infos[n][kind]);
 }
 
 /* The RDM endpoint of a node, which knows all nodes. */
@@ -777,15 +791,19 @@ static bool catch_up(void)
 	return any;
 }
 
-/* Every node runs, and time passes: little where bytes move, more and more where none do. */
+/* Every node runs, and time passes: little where bytes move; up to the next arrival where they are on their way; more
+ * and more where none are. */
 static void run_all(uint64_t *idle_ns)
 {
-	uint64_t moved = net_moved();
+	uint64_t moved = net_moved(), wait_ns;
 	bool any = false;
 
 	for (unsigned n = 0; n < program->nodes; n++)
 		any |= act_pass(n);
 	*idle_ns = any || moved != net_moved() ? 1000 : fab_min(2 * *idle_ns, 1000000000UL);
+	wait_ns = net_next_ns() > net_now_ns() ? net_next_ns() - net_now_ns() : 0;
+	if (*idle_ns > 2000 && wait_ns > *idle_ns && wait_ns != UINT64_MAX - net_now_ns())
+		*idle_ns = fab_min(wait_ns, (uint64_t) QUIET_NS - 1);
 	net_pass_ns(*idle_ns);
 }
 
