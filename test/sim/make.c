@@ -99,9 +99,24 @@ static void action_make(struct action *action, uint64_t *state, unsigned node_cn
 	action_fit(action, &drawn);
 }
 
+/* True if its d is an enum way. */
+static bool takes_way(const struct action *action)
+{
+	switch (action->kind) {
+	case ACT_SEND:
+	case ACT_TSEND:
+	case ACT_WRITE:
+	case ACT_READ:
+	case ACT_BAD:
+		return true;
+	default:
+		return false;
+	}
+}
+
 void play_make(struct program *program, uint64_t seed)
 {
-	uint64_t state = fab_mix64(seed ^ 0x5eed);
+	uint64_t state = fab_mix64(seed ^ 0x5eed), more = fab_mix64(seed ^ 0x5eed2);
 	uint32_t most = seeds_draw(&state, 8) ? 180 : ACTIONS_MAX - 20, lack = seeds_draw(&state, 8);
 	bool faults = seed & 1;
 
@@ -115,12 +130,16 @@ void play_make(struct program *program, uint64_t seed)
 	program->cnt = 20 + seeds_draw(&state, most);
 	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
 	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
+	program->rxm = !faults && !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
+	program->ordered &= !program->rxm;
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		struct action *action = &program->actions[i];
 
 		action_make(action, &state, program->nodes, faults);
 		if (program->msg && action->kind == ACT_JUMP)
 			action->kind = ACT_PASS;
+		if (program->rxm && takes_way(action) && action->d == FENCED)
+			action->d = PLAIN;	/* it has no FI_FENCE */
 		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */
 		if (program->group && (action->kind == ACT_JUMP || !seeds_draw(&state, 8)))
 			action->kind = ACT_COLL;
@@ -129,9 +148,9 @@ void play_make(struct program *program, uint64_t seed)
 
 void play_print(const struct program *program, FILE *out)
 {
-	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 "\n", program->seed,
+	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 " %d\n", program->seed,
 		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group,
-		program->keys, program->lack, program->lack_memory);
+		program->keys, program->lack, program->lack_memory, program->rxm);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -172,20 +191,21 @@ static bool read_action(struct action *action, const char *line)
 
 bool play_read(struct program *program, FILE *in)
 {
-	unsigned faults, ordered, data, msg, group, keys;
+	unsigned faults, ordered, data, msg, group, keys, rxm;
 	char line[LINE_LEN];
 
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) ||
-	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32, &program->seed,
+	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32 " %u", &program->seed,
 		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack,
-		   &program->lack_memory) != 10)
+		   &program->lack_memory, &rxm) != 11)
 		return false;
 	program->faults = faults;
 	program->ordered = ordered;
 	program->data = data;
 	program->msg = msg;
 	program->group = group;
+	program->rxm = rxm;
 	program->keys = (uint8_t) keys;
 	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))
 		program->cnt++;

@@ -800,11 +800,25 @@ static int sim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	return 0;
 }
 
+static uint32_t readiness(const struct file *file);
+
+/* True if a file in this epoll set, which may be in another one itself, is ready. */
+static bool has_ready(const struct file *set)
+{
+	for (int i = 0; i < file_cnt && !set->dead; i++) {
+		if (set_of[i] == index_of(set) && (readiness(&files[i]) & (files[i].events | EPOLLERR | EPOLLHUP)))
+			return true;
+	}
+	return false;
+}
+
 static uint32_t readiness(const struct file *file)
 {
 	uint32_t events = 0;
 
 	switch (file->kind) {
+	case EPOLL:
+		return has_ready(file) ? EPOLLIN : 0;
 	case EVENT:
 		return file->value ? EPOLLIN : 0;
 	case TIMER:

@@ -29,12 +29,15 @@
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
 #define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
-#define KINDS			48			/* of endpoints, as far as their info differs */
+#define KINDS			96			/* of endpoints, as far as their info differs */
 #define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
 #define SLOTS_LEN	sizeof(((struct memory *) 0)->slots)
 #define REGION_LEN	(SLOTS_LEN + offsetof(struct memory, cells.guard) - offsetof(struct memory, cells))
 #define ORDERS		(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
 			 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
+/* All that tcp;ofi_rxm has. */
+#define RXM_ORDERS	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
+			 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
 
 struct node {
 	bool down;			/* killed, and not started again */
@@ -105,12 +108,13 @@ static struct fi_info *ask_info(unsigned n)
 	snprintf(service, sizeof(service), "%u", PORT + n);
 	hints->ep_attr->type = program->msg ? FI_EP_MSG : FI_EP_RDM;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | FI_FENCE |
+	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | (program->rxm ? 0 : FI_FENCE) |
 		      (program->msg ? 0 : FI_DIRECTED_RECV | (program->data ? FI_SOURCE : 0)) |
 		      (program->group ? FI_COLLECTIVE : 0);
-	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->ordered ? ORDERS : 0;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->rxm ? RXM_ORDERS :
+								program->ordered ? ORDERS : 0;
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->fabric_attr->prov_name = strdup("tcp");
+	hints->fabric_attr->prov_name = strdup(program->rxm ? "tcp;ofi_rxm" : "tcp");
 	if (program->keys)
 		ask_key(hints, n);
 	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &info);
@@ -123,7 +127,7 @@ static void node_info(struct node *node, unsigned n)
 {
 	static struct fi_info *infos[NET_NODES][KINDS];
 	unsigned kind = program->msg | program->data << 1 | program->group << 2 | program->ordered << 3 |
-			(unsigned) program->keys << 4;
+			(unsigned) program->rxm << 4 | (unsigned) program->keys << 5;
 
 	if (!infos[n][kind])
 		infos[n][kind] = ask_info(n);

@@ -54,6 +54,7 @@ struct program {
 	bool ordered;			/* every order is asked for that there is, not only the usual ones */
 	bool data;			/* messages have CQ data, and the source of each is asked for */
 	bool msg;			/* MSG endpoints (link.h), not RDM */
+	bool rxm;			/* tcp;ofi_rxm, not tcp */
 	bool group;			/* all nodes are a group for collectives */
 	uint8_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */

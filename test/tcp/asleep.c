@@ -244,6 +244,52 @@ static void who_looks_leaves_nothing_to_who_may_sleep(void **state)
 	expect_ack(sleeper);
 }
 
+/* ---- many peers ---- */
+
+#define CROWD		6		/* more than the sources that are read before epoll is asked */
+#define PASSES		50
+
+static void write_all(struct sleeper *crowd, size_t len)
+{
+	memset((void *) target, 0, sizeof(target));
+	for (int i = 0; i < CROWD; i++)
+		peer_write(&crowd[i], len);
+	for (int i = 0; i < PASSES; i++)
+		drive(&crowd[0].node);
+	assert_int_equal(target[len - 1], 'x');
+}
+
+/* Each peer has its acknowledgement, without a further pass. */
+static void expect_all_acks(struct sleeper *crowd)
+{
+	uint8_t byte;
+
+	for (int i = 0; i < CROWD; i++) {
+		assert_int_equal(recv(crowd[i].stream, &byte, 1, MSG_PEEK | MSG_DONTWAIT), 1);
+		expect_ack(&crowd[i]);
+	}
+}
+
+/* So many peers write at once that none of their streams is read again without an event of epoll, and each read comes
+ * back full. */
+static void crowd_is_acknowledged(void **state)
+{
+	struct sleeper *sleeper = *state, crowd[CROWD] = { *sleeper };
+
+	for (int i = 1; i < CROWD; i++) {
+		const struct tcp_hello hello = { .incarnation = 1 + (uint64_t) i, .eager_max = 4096, .credit = 4096 };
+
+		crowd[i].peer = peer_open(&sleeper->node);
+		crowd[i].stream = connected_ext(&sleeper->node, &crowd[i].peer, &hello);
+	}
+	write_all(crowd, LONG_LEN);
+	expect_all_acks(crowd);
+	write_all(crowd, FULL_LEN);
+	expect_all_acks(crowd);
+	for (int i = 1; i < CROWD; i++)
+		peer_close(&crowd[i].peer, crowd[i].stream);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -254,6 +300,7 @@ int main(void)
 		TEST(asleep_in_eq_sread),
 		TEST(asleep_on_a_descriptor),
 		TEST(who_looks_leaves_nothing_to_who_may_sleep),
+		TEST(crowd_is_acknowledged),
 	};
 
 	return cmocka_run_group_tests_name("tcp/asleep", tests, NULL, NULL);

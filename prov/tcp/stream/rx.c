@@ -462,9 +462,13 @@ static void rx_tell_acks(struct tcp_conn *conn, bool next_read)
 		tcp_tx_ack(conn, 0);
 }
 
+/* At the start of the pass after the last read, this pass may read again. If it has not, since the stream is not hot
+ * and has no more, later passes will not either. */
 void tcp_rx_tell_flush(struct tcp_conn *conn)
 {
-	rx_tell_acks(conn, conn->ep->base.engine->in_pass);
+	const struct fab_engine *engine = conn->ep->base.engine;
+
+	rx_tell_acks(conn, engine->in_pass && engine->pass_cnt - conn->used.recv_pass <= 1);
 }
 
 void tcp_rx_pause(struct tcp_conn *conn, bool pause)
