@@ -369,7 +369,7 @@ static void collect(struct query *query)
 	const struct fab_provider *entry;
 
 	for (entry = fab_registry_first(); entry; entry = entry->next) {
-		if (entry->by_name && !is_named(query, entry->prov->name))
+		if (entry->by_name && !(query->flags & FI_PROV_ATTR_ONLY) && !is_named(query, entry->prov->name))
 			continue;
 		if (!may_ask(query, entry->prov))
 			continue;

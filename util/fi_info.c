@@ -9,12 +9,14 @@
 
 #include "common.h"
 #include "info_json.h"
+#include "info_table.h"
 #include "json.h"
 
-#include <ctype.h>
+#include <link.h>
 #include <netdb.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -27,10 +29,19 @@ enum {
 	OPT_VERSION = 256,
 	OPT_WHY,
 	OPT_JSON,
+	OPT_LONG,
+	OPT_TABLE,
 };
 
-static const char *const usage[] = { "[FILTERS] [-v | --json] [--why]", "--list | --env | --getenv SUBSTR | --version",
-				     NULL };
+/* What core and providers write in front of the help of a parameter that they accept without effect. */
+#define NO_EFFECT "Accepted without effect: "
+
+/* The columns of a terminal that does not tell. */
+#define TERMINAL_COLUMNS 80
+
+static const char *const usage[] = {
+	"[FILTERS] [--table | --long | -v | --json] [--why]", "--list | --env | --getenv SUBSTR | --version", NULL,
+};
 
 static const struct util_opt options[] = {
 	{ 0, NULL, NULL, "Filters: only interfaces that satisfy all of them are shown" },
@@ -47,9 +58,12 @@ static const struct util_opt options[] = {
 	{ 'i', "info", "SUBSTR", "in full, those whose description holds this text" },
 	{ 0, NULL, NULL, "Discovery: instead of interfaces" },
 	{ 'l', "list", NULL, "providers and their versions" },
-	{ 'e', "env", NULL, "environment parameters: type, meaning, and value where one is set" },
+	{ 'e', "env", "[=all]", "environment parameters: type, meaning, and value where one is set; those that are\n"
+				 "set come first, and on a terminal those without effect only with 'all'" },
 	{ 'g', "getenv", "SUBSTR", "those whose name or meaning holds this text" },
 	{ 0, NULL, NULL, "Output:" },
+	{ OPT_TABLE, "table", NULL, "a line for each provider and interface (default on a terminal)" },
+	{ OPT_LONG, "long", NULL, "the main attributes of each interface, a line each (default otherwise)" },
 	{ 'v', "verbose", NULL, "everything that is known of each interface" },
 	{ OPT_JSON, "json", NULL, "everything, as JSON" },
 	{ OPT_WHY, "why", NULL, "on stderr, why each of the others does not satisfy the filters" },
@@ -65,7 +79,8 @@ struct request {
 	const char *param_substr;       /* for `show` show_params */
 	const char *info_substr;        /* only entries with this text; NULL for all */
 	int (*show)(struct request *request);
-	bool verbose, json, why;
+	bool table, verbose, json, why;
+	bool all_params;                /* for show_params: those without effect as well */
 	int argc;                       /* for suggesting another call */
 	char **argv;
 };
@@ -160,8 +175,10 @@ static int resolve_dest(struct request *request)
 	return request->hints->dest_addr ? 0 : -FI_ENOMEM;
 }
 
-static bool is_wanted(const struct request *request, const struct fi_info *info)
+static bool is_wanted(const void *arg, const struct fi_info *info)
 {
+	const struct request *request = arg;
+
 	return !request->info_substr || strstr(util_tostr(info, FI_TYPE_INFO), request->info_substr);
 }
 
@@ -204,6 +221,23 @@ static void print_full(const struct fi_info *info)
 	print_carriers(info);
 }
 
+/* Print the table, as wide as the terminal. Returns the exit code. */
+static int show_table(const struct request *request, const struct fi_info *list)
+{
+	bool terminal = isatty(STDOUT_FILENO);
+	struct winsize size;
+	unsigned columns = 0;
+
+	if (terminal)
+		columns = ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) || !size.ws_col ? TERMINAL_COLUMNS : size.ws_col;
+	if (info_table_print(stdout, list, is_wanted, request, columns, info_table_colours(stdout)))
+		return FI_ENOMEM;
+	if (terminal)
+		printf("\n%s --long shows the entries, -v all their attributes, --why what is not shown\n",
+		       util_program());
+	return 0;
+}
+
 static int show_infos(struct request *request)
 {
 	struct fi_info *list, *info;
@@ -221,6 +255,11 @@ static int show_infos(struct request *request)
 	if (ret)
 		return report_failure(request, ret);
 
+	if (request->table && !request->json && !request->verbose && !request->info_substr) {
+		ret = show_table(request, list);
+		fi_freeinfo(list);
+		return ret;
+	}
 	json_init(&json, stdout);
 	if (request->json)
 		json_open(&json, NULL, '[');
@@ -240,15 +279,48 @@ static int show_infos(struct request *request)
 	return 0;
 }
 
+/* The search for the loaded file of a provider. */
+struct dso_search {
+	const char *prov;
+	char path[4096];                /* "": none is loaded */
+};
+
+/* True if this is the file of the provider: lib<name>-fi.so, where "ofi_" may be missing in the name. */
+static int is_dso(struct dl_phdr_info *object, size_t size, void *arg)
+{
+	struct dso_search *search = arg;
+	const char *slash = strrchr(object->dlpi_name, '/'), *file = slash ? slash + 1 : object->dlpi_name;
+	const char *prov = search->prov;
+	size_t len = strlen(prov);
+
+	(void) size;
+	if (strncmp(file, "lib", 3))
+		return 0;
+	if (!strncmp(prov, "ofi_", 4) && strncmp(file + 3, prov, len)) {
+		prov += 4;
+		len -= 4;
+	}
+	if (strncmp(file + 3, prov, len) || strcmp(file + 3 + len, "-fi.so"))
+		return 0;
+	snprintf(search->path, sizeof(search->path), "%s", object->dlpi_name);
+	return 1;
+}
+
 static void show_provider(struct json *json, bool as_json, const struct fi_fabric_attr *attr)
 {
+	struct dso_search search = { .prov = attr->prov_name };
+
+	dl_iterate_phdr(is_dso, &search);
 	if (!as_json) {
 		printf("%s:\n    version: %s\n", attr->prov_name, info_version(attr->prov_version));
+		if (*search.path)
+			printf("    file: %s\n", search.path);
 		return;
 	}
 	json_open(json, NULL, '{');
 	json_string(json, "provider", attr->prov_name);
 	json_string(json, "version", info_version(attr->prov_version));
+	json_string(json, "file", *search.path ? search.path : NULL);
 	json_close(json, '}');
 }
 
@@ -332,10 +404,42 @@ static bool param_is_wanted(const struct fi_param *param, const char *substr)
 	       (param->help_string && strcasestr(param->help_string, substr));
 }
 
+/* Parameters in the order in which they are shown. */
+enum group {
+	PARAM_SET,
+	PARAM_USED,                     /* not set; it would have an effect */
+	PARAM_UNUSED,
+	PARAM_GROUPS,
+};
+
+static enum group param_group(const struct fi_param *param)
+{
+	if (param->value)
+		return PARAM_SET;
+	return param->help_string && strstr(param->help_string, NO_EFFECT) ? PARAM_UNUSED : PARAM_USED;
+}
+
+/* Show the wanted parameters of a group. Returns their number. */
+static int show_group(const struct request *request, struct json *json, const struct fi_param *params, int cnt,
+		      enum group group, bool silent)
+{
+	int i, found = 0;
+
+	for (i = 0; i < cnt; i++) {
+		if (param_group(&params[i]) != group || !param_is_wanted(&params[i], request->param_substr))
+			continue;
+		if (!silent)
+			show_param(json, request->json, &params[i]);
+		found++;
+	}
+	return found;
+}
+
 static int show_params(struct request *request)
 {
+	bool brief = isatty(STDOUT_FILENO) && !request->all_params && !request->param_substr && !request->json;
 	struct fi_param *params;
-	int cnt, i, ret, shown = 0;
+	int cnt, ret, shown = 0, found;
 	struct json json;
 
 	ret = fi_getparams(&params, &cnt);
@@ -346,11 +450,13 @@ static int show_params(struct request *request)
 	json_init(&json, stdout);
 	if (request->json)
 		json_open(&json, NULL, '[');
-	for (i = 0; i < cnt; i++) {
-		if (!param_is_wanted(&params[i], request->param_substr))
-			continue;
-		show_param(&json, request->json, &params[i]);
-		shown++;
+	for (int group = 0; group < PARAM_GROUPS; group++) {
+		bool silent = brief && group == PARAM_UNUSED;
+
+		found = show_group(request, &json, params, cnt, (enum group) group, silent);
+		if (silent && found)
+			printf("# %d more are accepted without effect: %s --env=all\n", found, util_program());
+		shown += found;
 	}
 	if (request->json)
 		json_close(&json, ']');
@@ -417,6 +523,11 @@ static int take_option(struct request *request, int key, const char *arg)
 		request->show = show_params;
 		break;
 	case 'e':
+		if (arg && strcmp(arg, "all")) {
+			util_err("--env is '%s': nothing or 'all' is allowed", arg);
+			return -FI_EINVAL;
+		}
+		request->all_params = arg;
 		request->show = show_params;
 		break;
 	case 'v':
@@ -424,6 +535,10 @@ static int take_option(struct request *request, int key, const char *arg)
 		break;
 	case OPT_JSON:
 		request->json = true;
+		break;
+	case OPT_TABLE:
+	case OPT_LONG:
+		request->table = key == OPT_TABLE;
 		break;
 	case OPT_WHY:
 		request->why = true;
@@ -467,7 +582,7 @@ static int run(struct request *request, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-	struct request request = { .show = show_infos, .argc = argc, .argv = argv };
+	struct request request = { .show = show_infos, .table = isatty(STDOUT_FILENO), .argc = argc, .argv = argv };
 	int ret;
 
 	util_init(argv[0]);
