@@ -17,6 +17,7 @@
 #include <rdma/fi_tagged.h>
 #include "base/clock.h"
 #include "remote.h"
+#include "tcp/message/message.h"
 #include "tcp/params/params.h"
 #include "tcp/stream/stream.h"
 
@@ -100,6 +101,29 @@ static int unexp_teardown(void **state)
 {
 	tcp_params.unexp_max = TCP_UNEXP_MAX;
 	return node_teardown(state);
+}
+
+/* Messages count what they take, not what they carry: FI_TCP_UNEXP_MAX is a limit on memory. */
+static void empty_messages_count_too(void **state)
+{
+	enum { MAX = 4 << 20, CNT = 40000 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected(node, &peer, 1);
+	const uint64_t *held = &fab_container(node->ep, struct tcp_ep, base.ep_fid)->rx->account.len[TCP_KNOWN][0];
+	size_t len = frame_make(0), sent = 0;
+
+	tcp_params.unexp_max = MAX;
+	for (int i = 0; i < CNT && sent < CNT * len; i++) {
+		ssize_t ret = send(fd, (const char *) &frame + sent % len, len - sent % len, MSG_DONTWAIT | MSG_NOSIGNAL);
+
+		sent += ret > 0 ? ret : 0;
+		if (ret < 0 || i % 64 == 0)
+			drive(node);
+	}
+	print_message("# %llu bytes are held\n", (unsigned long long) *held);
+	assert_in_range(*held, MAX, MAX + FAB_STAGING_LEN / len * sizeof(struct tcp_unexp));
+	peer_close(&peer, fd);
 }
 
 /* The peer sends its long message, until that does not get on. How much of it has left. */
@@ -792,6 +816,7 @@ static void acknowledgement_waits_for_nothing_that_is_not_there(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(empty_messages_count_too, unexp_setup, unexp_teardown),
 		TEST(orderly_close_is_a_reset_for_what_waits),
 		LONG(long_message_waits_for_its_receive),
 		LONG(long_message_may_be_discarded),

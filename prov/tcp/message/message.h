@@ -109,7 +109,8 @@ struct tcp_unexp {
 	/* on which it comes; NULL if the connection is down (only complete messages outlive it) */
 	struct tcp_conn *conn;
 	union fab_sockaddr from;	/* conn->addr, after conn has become NULL */
-	uint64_t kept;			/* its part of conn->msg.unexp_len, and of the peer's credit */
+	uint64_t kept;			/* its part of conn->msg.unexp_len, and of the peer's credit; see
+					 * tcp_unexp_overhead() */
 	uint64_t have;			/* stalled: bytes in buf */
 	uint64_t charged;		/* bytes, in ctx->account */
 	struct tcp_owned *owned;	/* it waits at the owner of the receives; or NULL */
@@ -128,6 +129,13 @@ struct tcp_unexp {
 		struct fab_entry entry;		/* if listed */
 	};
 };
+
+/* What a kept message counts in addition to its payload. With credits, the wire format says so; of a peer that knows
+ * none, FI_TCP_UNEXP_MAX bounds the memory, so it is what the message takes. */
+static inline uint64_t tcp_unexp_overhead(const struct tcp_conn *conn)
+{
+	return conn->peer.ext ? TCP_CREDIT_OVERHEAD : sizeof(struct tcp_unexp);
+}
 
 /* List the messages kept for an endpoint, for its statistics: stores as many as there is room for, and returns the
  * number of all. */

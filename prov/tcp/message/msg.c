@@ -48,7 +48,7 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	unexp->ep = ep;
 	unexp->announced = announced;
 	unexp->stalled = !announced && !conn->peer.ext && msg->base.len > unexp_max(conn);
-	unexp->kept = announced || unexp->stalled ? 0 : msg->base.len + TCP_CREDIT_OVERHEAD;
+	unexp->kept = announced || unexp->stalled ? 0 : msg->base.len + tcp_unexp_overhead(conn);
 	unexp->buf = unexp->small;
 	if (unexp->stalled)
 		unexp->buf = NULL;

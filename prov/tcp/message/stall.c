@@ -26,7 +26,7 @@ static void stall_keep(struct tcp_conn *conn, struct tcp_unexp *unexp)
 	}
 	unexp->buf = buf;
 	unexp->stalled = false;
-	unexp->kept = unexp->base.len + TCP_CREDIT_OVERHEAD;
+	unexp->kept = unexp->base.len + tcp_unexp_overhead(conn);
 	conn->msg.unexp_len += unexp->kept;
 	tcp_unexp_charge(unexp, unexp->base.len - unexp->have);
 	tcp_msg_keep(conn);

@@ -53,7 +53,6 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->ep = ep;
 	conn->owner = owner;
 	conn->io = &tcp_io_sock;
-	conn->rx.stage = FAB_STAGING_LEN;
 	conn->fi_addr = FI_ADDR_NOTAVAIL;
 	fab_list_init(&conn->tx.queue);
 	fab_list_init(&conn->tx.held);
@@ -75,7 +74,7 @@ void tcp_conn_classify(struct tcp_conn *conn)
 
 	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
 	fab_source_set_outsider(&conn->src, class == TCP_STRANGER);
-	conn->rx.stage = FAB_STAGING_LEN;
+	conn->rx.stage = class == TCP_STRANGER ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;
 }
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,

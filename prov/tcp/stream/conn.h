@@ -177,7 +177,7 @@ struct tcp_conn_used {
 struct tcp_conn_msg {
 	struct tcp_idmap rndv;		/* struct tcp_unexp: its payload was requested */
 	struct fab_list unexp;		/* struct tcp_unexp of this connection */
-	uint64_t unexp_len;		/* bytes kept, including TCP_CREDIT_OVERHEAD for each message */
+	uint64_t unexp_len;		/* bytes kept, with tcp_unexp_overhead() for each message */
 	uint32_t announced_cnt;		/* announced messages that no receive has taken */
 };
 

@@ -215,6 +215,7 @@ const char *tcp_direct_check(const struct tcp_conn *conn, const struct tcp_hdr *
 /* Read once from the socket, and handle all frames. True if anything arrived, including the end of the stream, which
  * may end the connection. False: nothing arrived, there is no stream, or it may not be read now. */
 bool tcp_rx_poll(struct fab_source *src);
+#define TCP_RX_STRANGER_FIRST	4096	/* bytes of the first read from a stranger */
 /* A stranger's connection was served in its turn: make its next read shorter if it took all of the turn, or longer. */
 void tcp_rx_learn_cost(struct tcp_conn *conn);
 /* The same for a stream over a socket (fab_source.poll). */
