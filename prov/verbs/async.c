@@ -124,9 +124,10 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 		break;
 	case IBV_EVENT_LID_CHANGE:
 	case IBV_EVENT_GID_CHANGE:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s, port %d: %s: peers cannot reach datagram endpoints by names that they "
-			 "got before; fi_getname returns the new ones\n", device, event->element.port_num,
-			 ibv_event_type_str(event->event_type));
+		VRB_WARN(FI_LOG_DOMAIN,
+			 "device %s, port %d: %s: peers cannot reach datagram endpoints by the names that they have; "
+			 "fi_getname returns the new ones\n",
+			 device, event->element.port_num, ibv_event_type_str(event->event_type));
 		break;
 	default:
 		VRB_LOG(FI_LOG_INFO, FI_LOG_DOMAIN, "device %s: %s\n", device, ibv_event_type_str(event->event_type));

@@ -86,13 +86,14 @@ static bool try_qp(const struct trial *trial, struct ibv_qp_cap *cap)
 	return true;
 }
 
-/* The largest of some sizes that the device accepts for inline data, and no more than it then has room for: some accept
- * any size, and have no room. */
+/* The largest of some sizes that the device accepts for inline data, and no more than it then has room for: some
+ * accept any size, and have no room. */
 static uint32_t try_inline(const struct trial *trial)
 {
 	for (uint32_t size = (uint32_t) vrb_params.inline_size; size; size /= 2) {
 		struct ibv_qp_cap cap = {
-			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = size,
+			.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1,
+			.max_inline_data = size,
 		};
 
 		if (try_qp(trial, &cap))
@@ -101,8 +102,8 @@ static uint32_t try_inline(const struct trial *trial)
 	return 0;
 }
 
-/* The length of a send queue whose requests have the largest sizes: a device may have room for so many bytes. The first of
- * max_qp_wr, half of it ... that it accepts. */
+/* The length of a send queue whose requests have the largest sizes: a device may have room for so many bytes. The first
+ * of max_qp_wr, half of it ... that it accepts. */
 static uint32_t try_requests(const struct trial *trial, const struct vrb_device *dev)
 {
 	uint32_t sge = (uint32_t) fab_min((size_t) dev->attr.max_sge, vrb_params.tx_iov_limit);

@@ -100,7 +100,8 @@ bool vrb_odp_has(const struct ibv_device_attr_ex *attr, uint32_t caps, uint32_t 
 
 /* The attributes of a queue pair for this endpoint; the kind adds the type. */
 struct ibv_qp_init_attr vrb_qp_attr(const struct vrb_ep *ep);
-/* Bytes that are sent inline: as many as the queue pair that was made with these sizes can, and no more than announced. */
+/* Bytes that are sent inline: as many as the queue pair that was made with these sizes can, and no more than
+ * announced. */
 uint32_t vrb_inline_max(const struct vrb_ep *ep, const struct ibv_qp_cap *cap);
 /* Log that `call` could not make the endpoint's queue pair, with its sizes and errno. The caller sets errno to 0 before
  * the call, since a driver's library may fail without setting it. Returns -errno, or -FI_EIO if errno is 0. */

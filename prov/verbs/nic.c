@@ -30,8 +30,8 @@ static size_t speed_in_sysfs(const struct vrb_device *dev)
 	return (size_t) (gbit * 1000) * MBIT;
 }
 
-/* The speed of a port by ibv_query_port(3), which encodes width and lane speed as one bit each. Speeds beyond NDR have no
- * bit there. */
+/* The speed of a port by ibv_query_port(3), which encodes width and lane speed as one bit each. Speeds beyond NDR have
+ * no bit there. */
 static size_t speed_in_verbs(const struct ibv_port_attr *port)
 {
 	static const unsigned lane_mbit[] = { 2500, 5000, 10000, 10000, 14000, 25000, 50000, 100000 };

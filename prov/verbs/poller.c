@@ -95,16 +95,17 @@ static void endpoint_lost(struct vrb_ep *ep)
 
 static void look_at_endpoint(struct vrb_ep *ep)
 {
-	unsigned told = vrb_watch_take(&ep->qp_watch, VRB_TOLD_AT_ONCE) | vrb_watch_take(&ep->rq_watch, VRB_TOLD_AT_ONCE);
+	unsigned told = vrb_watch_take(&ep->qp_watch, VRB_TOLD_AT_ONCE);
 
+	told |= vrb_watch_take(&ep->rq_watch, VRB_TOLD_AT_ONCE);
 	if (told & VRB_TOLD_FAILED)
 		endpoint_lost(ep);
 	else if (told & VRB_TOLD_ESTABLISHED)
 		vrb_cm_notify(ep);
 }
 
-/* True if work completions of the endpoint come through the queue: its own, those of its shared receive context, or those
- * of an XRC initiator that another endpoint has made. */
+/* True if work completions of the endpoint come through the queue: its own, those of its shared receive context, or
+ * those of an XRC initiator that another endpoint has made. */
 static bool completes_to(const struct vrb_ep *ep, const struct vrb_hw_cq *hw)
 {
 	return ep->hw_cq == hw || ep->tx_hw == hw || (ep->srx && ep->srx->ep.hw_cq == hw);
@@ -157,8 +158,8 @@ struct vrb_alarm *vrb_hw_cq_alarm(struct vrb_hw_cq *hw)
 }
 
 /* Poll until the queue is empty, one entry at a time: then a poll that fails loses nothing that it has found before. A
- * driver takes the entry that it does not know out of the queue, so the next poll may succeed. The queue is broken if more
- * polls fail in a row than there can be such entries. */
+ * driver takes the entry that it does not know out of the queue, so the next poll may succeed. The queue is broken if
+ * more polls fail in a row than there can be such entries. */
 static bool poll_singly(struct vrb_hw_cq *hw, uint32_t failures_max)
 {
 	struct ibv_wc wc;
@@ -174,8 +175,8 @@ static bool poll_singly(struct vrb_hw_cq *hw, uint32_t failures_max)
 	}
 	if (!cnt || failed <= failures_max)
 		return found;
-	VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s fails again and again (%d): the endpoints of that completion queue end\n",
-		 ibv_get_device_name(hw->cq->context->device), cnt);
+	VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s fails again and again (%d): the endpoints of that completion queue "
+		 "end\n", ibv_get_device_name(hw->cq->context->device), cnt);
 	queue_broken(hw);
 	return true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Devices as they are (SOFTVERBS_DEVICE, test/softverbs/model.c): what is announced is true of each, one that fails takes
- * no others with it, and what it tells beside completions is acted on.
+ * Devices as they are (SOFTVERBS_DEVICE, test/softverbs/model.c): what is announced is true of each, an object that
+ * fails takes no others with it, and what a device tells beside completions is acted on.
  */
 #include "link.h"
 
@@ -313,8 +313,10 @@ static const struct vcase cases[] = {
 	  message_before_the_last_word, NULL },
 	{ "messages of the connection manager are late", "SOFTVERBS_LIMITS=cm_delay=30", connects, NULL },
 	{ "messages of the connection manager are lost", "SOFTVERBS_LIMITS=cm_loss=2,cm_retry=50", connects, NULL },
-	{ "messages of the connection manager are lost, XRC", XRC "SOFTVERBS_LIMITS=cm_loss=2,cm_retry=50", connects, NULL },
-	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes, "LID change.*fi_getname" },
+	{ "messages of the connection manager are lost, XRC", XRC "SOFTVERBS_LIMITS=cm_loss=2,cm_retry=50", connects,
+	  NULL },
+	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes,
+	  "LID change.*fi_getname" },
 	{ "no descriptor is left", NULL, no_descriptor, "rdma_create_event_channel.*ulimit -n" },
 };
 
