@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Connections of endpoints, over librdmacm. Each event of the endpoint's channel has a handler, which runs on the
+ * Connections of endpoints, over librdmacm. Each event of the endpoint's id has a handler, which runs on the
  * thread that drives the engine, with its lock held.
  *
  *   connect: resolve the address -> resolve the route -> connect -> ESTABLISHED, or refused
@@ -225,16 +225,11 @@ void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		handlers[event->event](ep, event);
 }
 
-void vrb_cm_ready(struct fab_source *src, uint32_t events)
+void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event)
 {
-	struct vrb_ep *ep = fab_container(src, struct vrb_ep, cm_src);
-	struct rdma_cm_event *event;
+	struct vrb_ep *ep = fab_container(sink, struct vrb_ep, sink);
 
-	(void) events;
-	while (!rdma_get_cm_event(ep->channel, &event)) {
-		ep->kind->event(ep, event);
-		rdma_ack_cm_event(event);
-	}
+	ep->kind->event(ep, event);
 }
 
 /* ---- calls ---- */

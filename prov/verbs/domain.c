@@ -25,6 +25,8 @@ static int domain_close(struct fid *fid)
 	ret = ibv_dealloc_pd(pd);
 	if (ret)
 		VRB_WARN(FI_LOG_DOMAIN, "ibv_dealloc_pd on %s: %s\n", domain->dev->name, strerror(ret));
+	if (domain->channel)
+		rdma_destroy_event_channel(domain->channel);
 	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;

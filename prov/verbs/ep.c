@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 #include "base/clock.h"
@@ -80,6 +79,10 @@ static int ep_activate(struct fab_ep *base)
 	ret = ep->kind->create(ep);
 	if (ret)
 		goto put_hw_cq;
+	if (ep->id)
+		ret = vrb_hw_cq_take_id(domain, ep->hw_cq, ep->id);
+	if (ret)
+		goto destroy;
 	if (!ep->rq && ep->srx)
 		ep->rq = ep->srx->srq;
 	if (ep->qp)
@@ -87,16 +90,14 @@ static int ep_activate(struct fab_ep *base)
 	if (ep->rq)
 		vrb_watch_start(&ep->rq_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->rq);
 	fab_engine_lock(ep->base.engine);
-	ret = ep->channel ? fab_source_add(ep->base.engine, &ep->cm_src, EPOLLIN) : 0;
-	ep->base.enabled = !ret;
-	if (!ret)
-		fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
-	if (!ret && ep->srx)
+	ep->base.enabled = true;
+	fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
+	if (ep->srx)
 		vrb_srx_join(ep);
 	fab_engine_unlock(ep->base.engine);
-	if (!ret)
-		return 0;
-	stop_watches(ep);
+	return 0;
+
+destroy:
 	ep->kind->destroy(ep);
 	ep->rq = NULL;
 put_hw_cq:
@@ -178,7 +179,8 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 /* Remove the endpoint from everything except its queue pair; nothing is outstanding. Lock held. */
 static void vrb_ep_stop(struct vrb_ep *ep)
 {
-	fab_source_del(&ep->cm_src);
+	if (ep->id)
+		ep->id->context = NULL;		/* of no use to events any more */
 	ep->local_end = true;
 	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
 		ep->kind->disconnect(ep);

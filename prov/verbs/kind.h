@@ -58,7 +58,7 @@ struct vrb_kind {
 	int (*accept)(struct vrb_ep *ep);
 	/* End the connection, and let the peer know. (lock) */
 	void (*disconnect)(struct vrb_ep *ep);
-	/* Handle an event of ep->channel, which the caller acknowledges. (lock) */
+	/* Handle an event of ep->id, which the caller acknowledges. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
 	/* Set the destination in a work request, and take the prefix off its buffers and off the struct vrb_tx that
@@ -116,7 +116,7 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 /* A vrb_kind.open: get the id, from the request or the passive endpoint of info->handle, or a new one that is bound to
  * info->src_addr. */
 int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info);
-/* A vrb_kind.close: destroy id and channel. */
+/* A vrb_kind.close: destroy the id. */
 void vrb_id_close(struct vrb_ep *ep);
 /* A vrb_kind.connect: resolve ep->peer; the events that follow go on from there. Lock held. */
 int vrb_id_connect(struct vrb_ep *ep);

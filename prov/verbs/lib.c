@@ -62,6 +62,7 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(VERBS, struct ibv_cq *, ibv_create_cq, \
 	  (struct ibv_context *context, int cqe, void *cq_context, struct ibv_comp_channel *channel, int vector), \
 	  (context, cqe, cq_context, channel, vector)) \
+	X(VERBS, int, ibv_resize_cq, (struct ibv_cq *cq, int cqe), (cq, cqe)) \
 	X(VERBS, int, ibv_destroy_cq, (struct ibv_cq *cq), (cq)) \
 	X(VERBS, int, ibv_get_cq_event, \
 	  (struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context), (channel, cq, context)) \

@@ -7,7 +7,6 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -226,26 +225,6 @@ static const struct fab_pep_ops pep_ops = {
 	.describe = pep_describe,
 };
 
-int vrb_channel_open(struct rdma_event_channel **out)
-{
-	struct rdma_event_channel *channel = rdma_create_event_channel();
-	int flags, ret;
-
-	flags = channel ? fcntl(channel->fd, F_GETFL) : -1;
-	if (flags >= 0 && !fcntl(channel->fd, F_SETFL, flags | O_NONBLOCK)) {
-		*out = channel;
-		return 0;
-	}
-	ret = -errno;
-	VRB_WARN(FI_LOG_EP_CTRL, "rdma_create_event_channel: %s%s\n", strerror(errno),
-		 errno == EMFILE ? ": the process has no descriptor left; raise the limit (ulimit -n)" :
-		 errno == ENFILE ? ": the machine has no descriptor left (fs.file-max)" :
-				   ": is the kernel module rdma_ucm loaded?");
-	if (channel)
-		rdma_destroy_event_channel(channel);
-	return ret;
-}
-
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_fid, void *context)
 {
 	struct vrb_pep *pep = calloc(1, sizeof(*pep));
@@ -256,7 +235,7 @@ int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep
 		return -FI_ENOMEM;
 	pep->ops = pep_ops;
 	pep->ops.cm_data_max = kind ? kind->cm_data_max : VRB_CM_DATA_MAX;
-	ret = vrb_channel_open(&pep->channel);
+	ret = vrb_channel_make(&pep->channel);
 	if (ret)
 		goto free_pep;
 	pep->src = (struct fab_source) { .fd = pep->channel->fd, .ready = pep_ready };

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The poller of an engine of a domain: it owns hardware completion queues, which every pass of the engine polls, and
- * which cq.c reads directly. A hardware queue is large and shared by endpoints. Each endpoint reserves entries for all
- * that it can have outstanding; when all entries of a queue are reserved, another queue is opened.
+ * The poller of an engine of a domain: it owns a hardware completion queue, which every pass of the engine polls, and
+ * which cq.c reads directly. All endpoints of the engine share it, so a look costs the same with one and with a
+ * thousand. Each endpoint reserves entries for all that it can have outstanding. When all entries are reserved, the
+ * queue grows (ibv_resize_cq). Where a device cannot do that, or the queue has its largest size, another one is opened,
+ * four times as large; then there are a few. The poller also owns the engine's event channel of librdmacm (channel.h).
  *
  * Polling costs no system call, so queues are not armed while the application polls. When a thread may sleep on the
  * engine's epoll set (engine->watchers), a pass arms the queues that are not armed, and polls again. The descriptor of
@@ -17,6 +19,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
@@ -24,7 +27,8 @@
 
 #define SEVERAL_LOOKS	32		/* limit of reads of several queues without a pass of the engine */
 #define FAILURES_MAX	16		/* so many polls of a queue may fail in a row */
-#define HW_CQ_SIZE	4096		/* entries, unless one endpoint needs more */
+#define HW_CQ_SIZE	1024		/* entries of the first queue, unless one endpoint needs more */
+#define NEXT_FACTOR	4		/* of the size of another queue */
 
 struct vrb_poller {
 	struct fab_list link;		/* in domain->pollers */
@@ -33,6 +37,9 @@ struct vrb_poller {
 	struct fab_source src;		/* the channel's descriptor */
 	struct fab_poll_fn fn;
 	struct vrb_alarm alarm;
+	struct vrb_channel cm;		/* opened with the first connected endpoint; both locks */
+	int vector;			/* the completion vector of its queues */
+	bool fixed;			/* the device's queues cannot grow; domain->lock */
 	struct fab_list cqs;		/* struct vrb_hw_cq; changed under both locks */
 	unsigned looks;			/* reads of several queues since the last pass */
 	struct fab_list *first;		/* the entry of cqs to poll first next time, or NULL; engine's lock */
@@ -320,6 +327,16 @@ static int open_channel(struct vrb_domain *domain, struct vrb_poller *poller)
 	return 0;
 }
 
+/* Completion vectors are taken in turn, as each has an interrupt of its own. The first depends on the process: often a
+ * node runs a process on each processor, and each process has one engine. */
+static int next_vector(const struct ibv_context *verbs)
+{
+	static atomic_uint cnt;
+
+	return verbs->num_comp_vectors > 1 ?
+	       (int) (((unsigned) getpid() + atomic_fetch_add(&cnt, 1)) % (unsigned) verbs->num_comp_vectors) : 0;
+}
+
 static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, struct vrb_poller **out)
 {
 	struct vrb_poller *poller = calloc(1, sizeof(*poller));
@@ -328,6 +345,7 @@ static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, str
 	if (!poller)
 		return -FI_ENOMEM;
 	poller->engine = engine;
+	poller->vector = next_vector(domain->dev->verbs);
 	poller->fn.poll = poll_hw;
 	fab_list_init(&poller->cqs);
 	ret = open_channel(domain, poller);
@@ -360,6 +378,7 @@ static void poller_close(struct vrb_poller *poller)
 {
 	fab_engine_lock(poller->engine);
 	vrb_alarm_stop(&poller->alarm);
+	vrb_channel_close(&poller->cm);
 	fab_source_del(&poller->src);
 	fab_poll_del(poller->engine, &poller->fn);
 	fab_engine_unlock(poller->engine);
@@ -396,22 +415,65 @@ static struct vrb_hw_cq *with_room(struct vrb_poller *poller, uint32_t cnt)
 	return NULL;
 }
 
+static struct vrb_hw_cq *newest(const struct vrb_poller *poller)
+{
+	return fab_list_empty(&poller->cqs) ? NULL : fab_container(poller->cqs.prev, struct vrb_hw_cq, link);
+}
+
+/* Let the newest queue grow by doubling until cnt more entries are free. NULL: it cannot. */
+static struct vrb_hw_cq *grow(struct vrb_domain *domain, struct vrb_poller *poller, uint32_t cnt)
+{
+	struct vrb_hw_cq *hw = newest(poller);
+	uint64_t need, size;
+	int ret;
+
+	if (!hw || poller->fixed || atomic_load(&hw->broken))
+		return NULL;
+	need = (uint64_t) hw->size - hw->room + cnt;
+	for (size = hw->size; size < need; size *= 2)
+		;
+	size = fab_min(size, (uint64_t) domain->dev->attr.max_cqe);
+	if (size < need)
+		return NULL;
+	fab_engine_lock(poller->engine);
+	ret = ibv_resize_cq(hw->cq, (int) size);
+	fab_engine_unlock(poller->engine);
+	if (ret) {
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "ibv_resize_cq to %u entries on %s: %s; another queue is opened\n",
+			(unsigned) size, domain->dev->name, strerror(ret));
+		poller->fixed = true;
+		return NULL;
+	}
+	hw->room += (uint32_t) size - hw->size;
+	hw->size = (uint32_t) size;
+	return hw;
+}
+
+/* The size of another queue of the poller. */
+static uint32_t next_size(const struct vrb_domain *domain, const struct vrb_poller *poller, uint32_t cnt)
+{
+	const struct vrb_hw_cq *last = newest(poller);
+	uint64_t size = last ? (uint64_t) last->size * NEXT_FACTOR : HW_CQ_SIZE;
+
+	return (uint32_t) fab_min(fab_max(size, (uint64_t) cnt), (uint64_t) domain->dev->attr.max_cqe);
+}
+
 static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint32_t cnt, struct vrb_hw_cq **out)
 {
-	uint32_t most = domain->dev->attr.max_cqe, size = fab_min(fab_max(cnt, (uint32_t) HW_CQ_SIZE), most);
+	uint32_t size = next_size(domain, poller, cnt);
 	struct vrb_hw_cq *hw;
 	int ret;
 
-	if (cnt > most) {
+	if (cnt > size) {
 		VRB_WARN(FI_LOG_EP_CTRL, "the endpoint may have %u operations and receives outstanding, but a "
 			 "completion queue of %s holds %u; ask for a smaller tx_attr->size and rx_attr->size\n",
-			 cnt, domain->dev->name, most);
+			 cnt, domain->dev->name, size);
 		return -FI_EINVAL;
 	}
 	hw = calloc(1, sizeof(*hw));
 	if (!hw)
 		return -FI_ENOMEM;
-	hw->cq = ibv_create_cq(domain->dev->verbs, (int) size, hw, poller->channel, 0);
+	hw->cq = ibv_create_cq(domain->dev->verbs, (int) size, hw, poller->channel, poller->vector);
 	if (!hw->cq) {
 		ret = -errno;
 		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_cq of %u entries on %s: %s\n", size, domain->dev->name,
@@ -420,7 +482,7 @@ static int hw_cq_open(struct vrb_domain *domain, struct vrb_poller *poller, uint
 		return ret;
 	}
 	hw->poller = poller;
-	hw->room = size;
+	hw->size = hw->room = size;
 	fab_list_init(&hw->eps);
 	vrb_watch_start(&hw->watch, &poller->alarm, hw->cq);
 	fab_engine_lock(poller->engine);
@@ -457,6 +519,8 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t
 		goto unlock;
 	hw = with_room(poller, cnt);
 	if (!hw)
+		hw = grow(domain, poller, cnt);
+	if (!hw)
 		ret = hw_cq_open(domain, poller, cnt, &hw);
 	if (ret) {
 		if (fab_list_empty(&poller->cqs))
@@ -483,4 +547,24 @@ void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw, uint32_t cnt
 			poller_close(poller);
 	}
 	pthread_mutex_unlock(&domain->lock);
+}
+
+int vrb_hw_cq_take_id(struct vrb_domain *domain, struct vrb_hw_cq *hw, struct rdma_cm_id *id)
+{
+	struct vrb_poller *poller = hw->poller;
+	int ret = 0;
+
+	pthread_mutex_lock(&domain->lock);
+	fab_engine_lock(poller->engine);
+	if (!poller->cm.cm)
+		ret = vrb_channel_open(&poller->cm, poller->engine);
+	fab_engine_unlock(poller->engine);
+	pthread_mutex_unlock(&domain->lock);
+	if (ret)
+		return ret;
+	if (!rdma_migrate_id(id, poller->cm.cm))
+		return 0;
+	ret = -errno;
+	VRB_WARN(FI_LOG_EP_CTRL, "rdma_migrate_id on %s: %s\n", domain->dev->name, strerror(errno));
+	return ret;
 }

@@ -36,7 +36,7 @@ static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 
 /* ---- the id ---- */
 
-static int id_of_request(struct vrb_ep *ep, fid_t handle)
+static int id_of_request(struct vrb_ep *ep, fid_t handle, struct rdma_event_channel *channel)
 {
 	struct vrb_connreq *req = vrb_connreq_take(ep->base.domain->fabric, handle);
 
@@ -49,16 +49,16 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle)
 	memcpy(ep->cm_data, req->data, sizeof(ep->cm_data));
 	free(req);
 	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_any_addr_len(rdma_get_peer_addr(ep->id)));
-	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
+	return rdma_migrate_id(ep->id, channel) ? -errno : 0;
 }
 
 /* Take the id of a handle: of a passive endpoint, whose address the endpoint gets, or of a connection request. */
-static int id_of_handle(struct vrb_ep *ep, fid_t handle)
+static int id_of_handle(struct vrb_ep *ep, fid_t handle, struct rdma_event_channel *channel)
 {
 	int ret = vrb_pep_take_id(ep->base.domain->fabric, handle, &ep->id);
 
 	if (ret == -FI_ENOENT)
-		return id_of_request(ep, handle);
+		return id_of_request(ep, handle, channel);
 	if (ret == -FI_EOPBADSTATE)
 		VRB_WARN(FI_LOG_EP_CTRL,
 			 "fi_endpoint: info->handle is a passive endpoint that already listens; use one that does not "
@@ -66,20 +66,20 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle)
 	if (ret)
 		return ret;
 	ep->base.info->handle = NULL;	/* no request to accept */
-	return rdma_migrate_id(ep->id, ep->channel) ? -errno : 0;
+	return rdma_migrate_id(ep->id, channel) ? -errno : 0;
 }
 
-static int id_init(struct vrb_ep *ep, const struct fi_info *info)
+static int id_init(struct vrb_ep *ep, const struct fi_info *info, struct rdma_event_channel *channel)
 {
 	union fab_any_addr src;
 	int ret;
 
 	if (info->handle)
-		return id_of_handle(ep, info->handle);
+		return id_of_handle(ep, info->handle, channel);
 	ret = fab_any_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;
-	if (rdma_create_id(ep->channel, &ep->id, ep, vrb_port_space(&src.sa)))
+	if (rdma_create_id(channel, &ep->id, NULL, vrb_port_space(&src.sa)))
 		return -errno;
 	if (!rdma_bind_addr(ep->id, &src.sa))
 		return 0;
@@ -107,40 +107,43 @@ static void accepted_fire(struct fab_timer *timer)
 		vrb_cm_connected(ep, NULL);
 }
 
-static int channel_init(struct vrb_ep *ep)
+/* The channel of ids whose endpoints are not enabled. Events stay there until the id moves to another. */
+static int channel_of(struct vrb_domain *domain, struct rdma_event_channel **channel)
 {
-	int ret = vrb_channel_open(&ep->channel);
+	int ret = 0;
 
-	if (ret)
-		return ret;
-	ep->cm_src = (struct fab_source) { .fd = ep->channel->fd, .ready = vrb_cm_ready };
-	fab_timer_init(&ep->accepted, accepted_fire);
-	return 0;
+	pthread_mutex_lock(&domain->lock);
+	if (!domain->channel)
+		ret = vrb_channel_make(&domain->channel);
+	*channel = domain->channel;
+	pthread_mutex_unlock(&domain->lock);
+	return ret;
 }
 
 void vrb_id_close(struct vrb_ep *ep)
 {
 	if (ep->id)
 		rdma_destroy_id(ep->id);
-	if (ep->channel)
-		rdma_destroy_event_channel(ep->channel);
 	ep->id = NULL;
-	ep->channel = NULL;
 }
 
 int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 {
-	int ret = channel_init(ep);
+	struct rdma_event_channel *channel;
+	int ret = channel_of(vrb_domain_of(ep), &channel);
 
+	fab_timer_init(&ep->accepted, accepted_fire);
 	if (!ret)
-		ret = id_init(ep, info);
+		ret = id_init(ep, info, channel);
 	if (!ret)
 		ret = same_device(ep);
-	if (ret)
+	if (ret) {
 		vrb_id_close(ep);
-	else
-		ep->id->context = ep;
-	return ret;
+		return ret;
+	}
+	ep->sink.event = vrb_cm_sink_event;
+	ep->id->context = &ep->sink;
+	return 0;
 }
 
 /* ---- the queue pair ---- */

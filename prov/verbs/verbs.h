@@ -19,6 +19,7 @@
 #include "base/pool.h"
 #include "common/endpoint/endpoint.h"
 #include "common/domain/domain.h"
+#include "verbs/channel.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
 #define VRB_RX_SIZE		384
@@ -168,7 +169,8 @@ struct vrb_domain {
 	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
 	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP is set, and the device can */
-	pthread_mutex_t lock;		/* guards the two lists; engine locks are taken inside */
+	pthread_mutex_t lock;		/* guards the lists and the channel; engine locks are taken inside */
+	struct rdma_event_channel *channel;	/* owned: of ids that are on no engine yet; NULL before the first */
 	struct fab_list pollers;	/* struct vrb_poller.link */
 	struct fab_list unanswered;	/* used by unanswered.c */
 	_Atomic bool last_told;		/* the device has reported IBV_EVENT_QP_LAST_WQE_REACHED once */
@@ -246,7 +248,8 @@ struct vrb_hw_cq {
 	struct fab_list link;		/* in the poller's list */
 	struct vrb_poller *poller;
 	struct ibv_cq *cq;
-	uint32_t room;			/* entries that are not reserved; domain->lock */
+	uint32_t size;			/* entries; this and the next: domain->lock */
+	uint32_t room;			/* entries that are not reserved */
 	uint32_t user_cnt;		/* domain->lock */
 	bool armed;			/* this and the next: engine's lock */
 	struct vrb_watch watch;
@@ -269,6 +272,9 @@ int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_
 /* The same where entries of a receive queue that was just destroyed may be left, `stale` of them at most. The driver
  * may not know such an entry, and the poll that meets it fails. Lock held. */
 void vrb_hw_cq_settle(struct vrb_hw_cq *hw_cq, uint32_t stale);
+/* Move a CM id to the channel of the queue's engine, whose passes handle its events from now on. 0 or -errno, logged.
+ * No engine lock held. */
+int vrb_hw_cq_take_id(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, struct rdma_cm_id *id);
 /* The alarm that watches of objects which complete to the queue have. Any thread. */
 struct vrb_alarm *vrb_hw_cq_alarm(struct vrb_hw_cq *hw_cq);
 /* The device of the queue is being removed: end all endpoints of its poller, and complete all their outstanding
@@ -313,13 +319,12 @@ struct vrb_ep {
 	const struct vrb_kind *kind;
 	struct vrb_xrc_ep *xrc;		/* used by xrc.c */
 	enum vrb_ep_state state;
-	struct rdma_event_channel *channel;	/* owned by the kind, like id and qp; the engine reads its events */
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id;		/* owned by the kind, like qp; NULL: the kind has no connections */
+	struct vrb_cm_sink sink;	/* of id, until the endpoint stops */
 	struct ibv_qp *qp;		/* NULL before fi_enable */
 	const void *rq;			/* the shared receive queue of its receives, or NULL */
 	struct ibv_ah *own_ah;		/* ud.c, owned: to this port; NULL before fi_enable, and for other kinds */
 	struct vrb_named *named;	/* ud.c, owned: by which others find it (names.h); NULL if they cannot */
-	struct fab_source cm_src;	/* the channel's descriptor, once enabled */
 	union fab_any_addr peer;
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
@@ -370,7 +375,7 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 /* ---- unanswered.c ---- */
 
 /* Part of closing an iWARP endpoint whose connection request has no answer yet. Its queue pair is in the error state
- * and has nothing outstanding. Takes over id, channel, queue pair and hardware queue, and sets them to NULL in ep.
+ * and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to NULL in ep.
  * False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No lock held. */
 bool vrb_unanswered_keep(struct vrb_ep *ep);
 /* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
@@ -436,10 +441,10 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
 /* A message has come before the peer's last word of the handshake: tell the CM, which then reports the connection.
  * Lock held. */
 void vrb_cm_notify(struct vrb_ep *ep);
-/* Handle an event of the endpoint's channel, which the caller acknowledges. Lock held. */
+/* Handle an event of the endpoint's id, which the caller acknowledges. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
-/* Handle all events of the channel: ep->cm_src.ready. Lock held. */
-void vrb_cm_ready(struct fab_source *src, uint32_t events);
+/* The vrb_cm_sink.event of endpoints. */
+void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event);
 /* The endpoint is connected: write FI_CONNECTED, with the peer's data of event (NULL: without). Lock held. */
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
 /* The attempt to connect has failed: write an error event of err, with a text of step and event. Lock held. */
@@ -464,9 +469,6 @@ struct vrb_connreq {
 
 /* Take a request out of the list of its handle. The caller frees it, and owns id. NULL: the handle is not a request. */
 struct vrb_connreq *vrb_connreq_take(struct fab_fabric *fabric, fid_t handle);
-
-/* Open a non-blocking channel of CM events, which the caller destroys. 0 or -errno, logged. */
-int vrb_channel_open(struct rdma_event_channel **channel);
 
 /* Take the bound id of the passive endpoint of this handle, for an endpoint that then has its address. The caller owns
  * the id; its channel still belongs to the passive endpoint. 0; -FI_ENOENT: the handle is not a passive endpoint;

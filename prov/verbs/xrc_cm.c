@@ -218,7 +218,7 @@ static void ask_again(struct vrb_ep *ep)
 
 	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
 	fab_addr_set_port(&from.sa, 0);
-	if (rdma_create_id(ep->channel, &id, ep, vrb_port_space(&ep->peer.sa))) {
+	if (rdma_create_id(ep->id->channel, &id, &ep->sink, vrb_port_space(&ep->peer.sa))) {
 		xrc_cm_give_up(ep, errno, NULL, "rdma_create_id");
 		return;
 	}

@@ -88,6 +88,8 @@ static inline struct sv_id *sv_id(struct rdma_cm_id *id)
 
 /* ---- cm_event.c; lock held ---- */
 
+unsigned sv_test_channel_cnt(void);	/* for tests: channels that are open; lock not held */
+
 /* Bytes of private data that a message of this type, between such addresses, has room for. */
 uint8_t sv_cm_priv_len(const struct sv_cm_msg *msg);
 /* The GID that a connection of this id is from. */

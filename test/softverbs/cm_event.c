@@ -103,6 +103,13 @@ void sv_cm_forget(struct sv_id *id)
 		sv_wait();
 }
 
+static _Atomic unsigned channel_cnt;
+
+unsigned sv_test_channel_cnt(void)
+{
+	return channel_cnt;
+}
+
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
 	struct sv_cm_channel *channel = sv_fault("rdma_create_event_channel") ? NULL : calloc(1, sizeof(*channel));
@@ -111,14 +118,17 @@ struct rdma_event_channel *rdma_create_event_channel(void)
 		return NULL;
 	fab_list_init(&channel->events);
 	channel->channel.fd = eventfd(0, EFD_CLOEXEC | EFD_SEMAPHORE);
-	if (channel->channel.fd >= 0)
+	if (channel->channel.fd >= 0) {
+		channel_cnt++;
 		return &channel->channel;
+	}
 	free(channel);
 	return NULL;
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
 {
+	channel_cnt--;
 	close(channel->fd);
 	free(fab_container(channel, struct sv_cm_channel, channel));
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Sends and looks at queues over a connection within the process, for callgrind to count (callcount.test): each in a
- * function of its own, which is where counting is switched on. Any libfabric with verbs.
+ * function of its own, which is where counting is switched on. Any libfabric with verbs. CALLCOUNT_IDLE is a number of
+ * further endpoints on one of the ends.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -134,11 +135,29 @@ static void connect_ends(struct end *a, struct end *b)
 	fi_freeinfo(info);
 }
 
+/* Endpoints of the same domain and completion queue that do nothing, as many as the environment says. */
+static void open_idle(const struct end *end, struct fi_info *info)
+{
+	const char *text = getenv("CALLCOUNT_IDLE");
+	struct fid_ep *ep;
+
+	for (int cnt = text ? atoi(text) : 0; cnt; cnt--) {
+		must(fi_endpoint(end->domain, info, &ep, NULL), "fi_endpoint");
+		must(fi_ep_bind(ep, &eq->fid, 0), "fi_ep_bind");
+		must(fi_ep_bind(ep, &end->cq->fid, FI_SEND | FI_RECV), "fi_ep_bind");
+		must(fi_enable(ep), "fi_enable");
+	}
+}
+
 int main(void)
 {
 	static struct end a, b;
+	struct fi_info *info;
 
 	connect_ends(&a, &b);
+	info = ask(FI_SOURCE, "0", NULL, 0);
+	open_idle(&a, info);
+	fi_freeinfo(info);
 	for (int i = 0; i < ROUNDS; i++) {
 		must((int) fi_recv(a.ep, a.buf, sizeof(a.buf), fi_mr_desc(a.mr), 0, &a), "fi_recv");
 		must((int) fi_recv(b.ep, b.buf, sizeof(b.buf), fi_mr_desc(b.mr), 0, &b), "fi_recv");

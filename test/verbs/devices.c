@@ -14,6 +14,8 @@
 
 #define MSG_LEN		64
 #define MORE		8
+#define MANY		50
+#define VECTORS		16
 
 /* A function of the stand-in. */
 static void *stand_in(const char *name)
@@ -234,6 +236,78 @@ static void bad_requests(void)
 	queue_pairs_fail(IBV_EVENT_QP_ACCESS_ERR);
 }
 
+/* ---- many endpoints ---- */
+
+static unsigned channel_cnt(void)
+{
+	void *lib = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_NOLOAD);
+	unsigned (*cnt)(void) = (unsigned (*)(void)) dlsym(lib, "sv_test_channel_cnt");
+
+	MUST_BE(cnt);
+	return cnt();
+}
+
+static unsigned queue_cnt(void)
+{
+	unsigned (*cnt_of)(int) = (unsigned (*)(int)) stand_in("sv_test_vector_cnt"), cnt = 0;
+
+	for (int vector = 0; vector < VECTORS; vector++)
+		cnt += cnt_of(vector);
+	return cnt;
+}
+
+/* Two domains with this many connections between them have `queues` completion queues, and event channels as with one
+ * connection. A message goes over each. */
+static void many_endpoints(unsigned queues)
+{
+	static struct more more[MANY];
+	struct link link = { 0 };
+	unsigned channels;
+
+	link_open(&link);
+	channels = channel_cnt();
+	for (int i = 0; i < MANY; i++)
+		more_open(&link, &more[i]);
+	MUST_BE(channel_cnt() == channels);
+	MUST_BE(queue_cnt() == queues);
+	for (int i = 0; i < MANY; i++)
+		more_send(&link, &more[i]);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	for (int i = 0; i < MANY; i++)
+		more_close(&more[i]);
+	link_close(&link);
+	MUST_BE(!queue_cnt() && channel_cnt() <= 1);
+}
+
+static void many_in_one_queue(void)
+{
+	many_endpoints(2);
+}
+
+static void many_where_queues_are_fixed(void)
+{
+	many_endpoints(2 * 4);
+}
+
+/* A queue has room for five endpoints. */
+static void many_where_queues_are_small(void)
+{
+	many_endpoints(2 * 11);
+}
+
+/* Engines take completion vectors in turn. */
+static void vectors_in_turn(void)
+{
+	unsigned (*cnt_of)(int);
+	struct link link = { 0 };
+
+	link_open(&link);
+	cnt_of = (unsigned (*)(int)) stand_in("sv_test_vector_cnt");
+	for (int vector = 0; vector < 2; vector++)
+		MUST_BE(cnt_of(vector) == 1);
+	link_close(&link);
+}
+
 /* The last word of the handshake is lost, and a message comes: both ends are connected. */
 static void message_before_the_last_word(void)
 {
@@ -309,6 +383,13 @@ static const struct vcase cases[] = {
 	  "ibv_poll_cq on soft0: error -2; polled again" },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
+	{ "fifty endpoints complete to one queue", NULL, many_in_one_queue, NULL },
+	{ "fifty endpoints, XRC", XRC, many_in_one_queue, NULL },
+	{ "fifty endpoints where queues cannot grow", "SOFTVERBS_LIMITS=no_resize_cq=1", many_where_queues_are_fixed,
+	  NULL },
+	{ "fifty endpoints where queues are small", "SOFTVERBS_LIMITS=max_cqe=4096", many_where_queues_are_small,
+	  NULL },
+	{ "completion vectors are taken in turn", "SOFTVERBS_LIMITS=comp_vectors=2", vectors_in_turn, NULL },
 	{ "a message comes before the last word of the handshake", "SOFTVERBS_FAIL=cm_rtu:1=EIO",
 	  message_before_the_last_word, NULL },
 	{ "messages of the connection manager are late", "SOFTVERBS_LIMITS=cm_delay=30", connects, NULL },
