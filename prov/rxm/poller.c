@@ -26,6 +26,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "base/clock.h"
+#include "base/sock.h"
 
 #define BATCH		16
 #define PASS_MAX	64		/* limit of completion batches per pass */
@@ -339,7 +340,7 @@ void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms)
 	fds[0] = (struct pollfd) { .fd = poller->cq_src.fd, .events = POLLIN };
 	fds[1] = (struct pollfd) { .fd = poller->eq_src.fd, .events = POLLIN };
 	if (!poller->wakes || !fi_trywait(poller->fabric, fids, fab_countof(fids)))
-		poll(fds, poller->wakes ? fab_countof(fids) : 0, timeout_ms);
+		fab_sock->poll(fds, poller->wakes ? fab_countof(fids) : 0, timeout_ms);
 	take_events(poller, EVENTS_MAX);
 	read_cq(poller);
 	run_stuck(poller);

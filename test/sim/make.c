@@ -130,7 +130,7 @@ void play_make(struct program *program, uint64_t seed)
 	program->cnt = 20 + seeds_draw(&state, most);
 	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
 	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
-	program->rxm = !faults && !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
+	program->rxm = !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
 	program->ordered &= !program->rxm;
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		struct action *action = &program->actions[i];
