@@ -164,8 +164,9 @@ static void take_error(struct rxm_poller *poller)
 	if (entry.err == FI_ETRUNC)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
 	else
-		take_events(poller, INT_MAX);	/* an event has the reason now or later */
-	if (conn->state == RXM_CONN_DOWN || conn == poller->ending)
+		take_events(poller, INT_MAX);	/* an event has the reason */
+	/* or it comes later: while a connection ends, this one or another, no event is read */
+	if (conn->state == RXM_CONN_DOWN || poller->ending)
 		return;
 	snprintf(why, sizeof(why), "the connection was lost: %s", said);
 	rxm_conn_fail(conn, entry.err == FI_ECANCELED ? FI_ECONNRESET : entry.err, why);

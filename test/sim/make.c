@@ -132,6 +132,9 @@ void play_make(struct program *program, uint64_t seed)
 	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
 	program->rxm = !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
 	program->ordered &= !program->rxm;
+	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
+	if (program->rxm)
+		program->lack_memory = 0;
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		struct action *action = &program->actions[i];
 
