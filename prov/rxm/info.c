@@ -30,7 +30,7 @@ static const struct {
 	uint64_t mr_mode;
 	bool tclasses;			/* marks packets with traffic classes */
 } cores[] = {
-	{ "verbs", MR_BASIC_BITS, false },
+	{ "verbs", MR_BASIC_BITS, true },
 	{ "tcp", 0, true },
 };
 

@@ -154,6 +154,20 @@ void vrb_cm_notify(struct vrb_ep *ep)
 			strerror(errno));
 }
 
+void vrb_cm_silent(struct vrb_ep *ep, int err, const char *why)
+{
+	char peer[FAB_ADDR_STRLEN];
+
+	if (ep->state != VRB_EP_CONNECTED)
+		return;
+	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	VRB_WARN(FI_LOG_EP_CTRL, "%s, port %u: the connection to %s ends: %s\n", vrb_domain_of(ep)->dev->name,
+		 vrb_domain_of(ep)->dev->port_num, peer, why);
+	ep->end_err = err;
+	ep->end_why = why;
+	ended(ep);
+}
+
 /* ---- events ---- */
 
 static void on_addr(struct vrb_ep *ep, const struct rdma_cm_event *event)

@@ -80,6 +80,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 		return ret;
 	}
 	domain->odp = vrb_mr_odp(domain->dev, domain->kind);
+	domain->relaxed = vrb_info_relaxed(info) ? IBV_ACCESS_RELAXED_ORDERING : 0;
 	pthread_mutex_init(&domain->lock, NULL);
 	fab_list_init(&domain->pollers);
 	fab_list_init(&domain->unanswered);

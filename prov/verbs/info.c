@@ -20,6 +20,9 @@
 			 FI_ORDER_SAS | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW)
 /* A responder executes atomics in the order in which they come. */
 #define ATOMIC_ORDER	(FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
+/* Orders of what remote writes, reads and atomics do to memory. */
+#define MEMORY_ORDER	(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_RMA_RAR | \
+			 FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW | ATOMIC_ORDER)
 /* Buffers must be registered, the device chooses the keys, and addresses are virtual. */
 #define MR_MODES	(FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY)
 
@@ -116,6 +119,12 @@ static void fill_from(const struct vrb_kind *kind, struct fi_info *info, const s
 	kind->fill(info, dev);
 }
 
+bool vrb_info_relaxed(const struct fi_info *info)
+{
+	return vrb_params.relaxed_ordering &&
+	       !((info->tx_attr->msg_order | info->rx_attr->msg_order) & MEMORY_ORDER);
+}
+
 /* ---- kinds ---- */
 
 const struct vrb_kind *const vrb_kinds[] = { &vrb_rc, &vrb_xrc_kind, &vrb_ud };
@@ -138,6 +147,8 @@ struct fab_offer vrb_offer(void)
 		.secondary_caps = FI_FENCE,
 		.mode_told = FI_RX_CQ_DATA,
 		.mr_mode_need = MR_MODES,
+		.order_costs = vrb_params.relaxed_ordering ? MEMORY_ORDER : 0,
+		.tclasses = true,
 		.tx_size = vrb_params.tx_size,
 		.rx_size = vrb_params.rx_size,
 	};

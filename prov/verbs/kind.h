@@ -65,6 +65,9 @@ struct vrb_kind {
 	 * wr_id points to. NULL: the queue pair is connected. An error (-FI_EINVAL, -FI_ENOENT ...): the request is not
 	 * posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
+	enum ibv_wr_opcode marker_opcode;	/* of vrb_post_marker(): with 0, a write of no bytes */
+	/* True if a connection can be asked whether its peer is there, by vrb_post_marker(). NULL: none can. (lock) */
+	bool (*probes)(const struct vrb_ep *ep);
 	/* Set the fields of the request of vrb_post_marker() that a device checks when it is posted, though it is never
 	 * sent. NULL: there are none. (lock) */
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);

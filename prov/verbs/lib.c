@@ -96,6 +96,8 @@ static const char *const lib_name[LIB_CNT] = { "libibverbs.so.1", "librdmacm.so.
 	X(RDMACM, int, rdma_resolve_addr, \
 	  (struct rdma_cm_id *id, struct sockaddr *src, struct sockaddr *dst, int timeout_ms), \
 	  (id, src, dst, timeout_ms)) \
+	X(RDMACM, int, rdma_set_option, \
+	  (struct rdma_cm_id *id, int level, int name, void *value, size_t len), (id, level, name, value, len)) \
 	X(RDMACM, int, rdma_resolve_route, (struct rdma_cm_id *id, int timeout_ms), (id, timeout_ms)) \
 	X(RDMACM, struct ibv_context **, rdma_get_devices, (int *cnt), (cnt)) \
 	X(RDMACM, void, rdma_free_devices, (struct ibv_context **list), (list)) \

@@ -160,7 +160,7 @@ static void say_why(const struct vrb_domain *domain, const struct region *region
 /* Register a region with the device. 0 or -FI_E*, logged. */
 static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct region *region)
 {
-	int access = access_of(domain, fab_mr_access(&domain->base, region->access)), err;
+	int access = access_of(domain, fab_mr_access(&domain->base, region->access)) | domain->relaxed, err;
 
 	mr->domain = domain;
 	mr->base = (uintptr_t) region->buf;

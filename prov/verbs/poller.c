@@ -23,6 +23,7 @@
 #include <sys/epoll.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "verbs/srx.h"
 
 #define SEVERAL_LOOKS	32		/* limit of reads of several queues without a pass of the engine */
@@ -37,6 +38,7 @@ struct vrb_poller {
 	struct fab_source src;		/* the channel's descriptor */
 	struct fab_poll_fn fn;
 	struct vrb_alarm alarm;
+	struct fab_timer look;		/* at connections that may be silent (alive.h) */
 	struct vrb_channel cm;		/* opened with the first connected endpoint; both locks */
 	int vector;			/* the completion vector of its queues */
 	bool fixed;			/* the device's queues cannot grow; domain->lock */
@@ -310,6 +312,27 @@ static void channel_ready(struct fab_source *src, uint32_t events)
 	poll_hw(&poller->fn);
 }
 
+/* Look at all connections. Many are not asked: each may wait for its own peer. */
+static void look_fire(struct fab_timer *timer)
+{
+	struct vrb_poller *poller = fab_container(timer, struct vrb_poller, look);
+	uint64_t now = fab_now_ns();
+	struct fab_list *link, *inner;
+	int cnt = 0;
+	bool probe;
+
+	fab_list_for_each(&poller->cqs, link) {
+		fab_list_for_each(&fab_container(link, struct vrb_hw_cq, link)->eps, inner)
+			cnt++;
+	}
+	probe = vrb_params.keepalive_ms && cnt <= vrb_params.keepalive_peers;
+	fab_list_for_each(&poller->cqs, link) {
+		fab_list_for_each(&fab_container(link, struct vrb_hw_cq, link)->eps, inner)
+			vrb_alive_look(fab_container(inner, struct vrb_ep, on_hw), now, probe);
+	}
+	fab_timer_start(poller->engine, timer, now + vrb_alive_period_ns());
+}
+
 static int open_channel(struct vrb_domain *domain, struct vrb_poller *poller)
 {
 	int flags, ret;
@@ -347,6 +370,7 @@ static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, str
 	poller->engine = engine;
 	poller->vector = next_vector(domain->dev->verbs);
 	poller->fn.poll = poll_hw;
+	fab_timer_init(&poller->look, look_fire);
 	fab_list_init(&poller->cqs);
 	ret = open_channel(domain, poller);
 	if (ret)
@@ -360,6 +384,8 @@ static int poller_open(struct vrb_domain *domain, struct fab_engine *engine, str
 		fab_source_del(&poller->src);
 	else
 		fab_poll_add(engine, &poller->fn);
+	if (!ret && domain->kind->probes && vrb_alive_period_ns())
+		fab_timer_start(engine, &poller->look, fab_now_ns() + vrb_alive_period_ns());
 	fab_engine_unlock(engine);
 	if (ret)
 		goto destroy_channel;
@@ -377,6 +403,7 @@ free_poller:
 static void poller_close(struct vrb_poller *poller)
 {
 	fab_engine_lock(poller->engine);
+	fab_timer_stop(&poller->look);
 	vrb_alarm_stop(&poller->alarm);
 	vrb_channel_close(&poller->cm);
 	fab_source_del(&poller->src);

@@ -18,6 +18,7 @@ int vrb_offers_add(struct vrb_offers *offers, struct fi_info *info)
 		return -FI_ENOMEM;
 	}
 	offers->offer[offers->cnt] = vrb_offer();
+	offers->offer[offers->cnt].tclasses = info->ep_attr->type == FI_EP_MSG;
 	offers->offer[offers->cnt++].info = info;
 	return 0;
 }

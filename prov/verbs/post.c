@@ -69,7 +69,9 @@ static void fail_wc(struct vrb_ep *ep, enum fab_op_code code, const struct fab_c
 {
 	size_t status = wc->status;
 
-	if (status == IBV_WC_WR_FLUSH_ERR)
+	if (status == IBV_WC_WR_FLUSH_ERR && ep->end_err && !ep->local_end)
+		post_fail(ep, code, comp, ep->end_err, status, ep->end_why);
+	else if (status == IBV_WC_WR_FLUSH_ERR)
 		post_fail(ep, code, comp, ep->local_end ? FI_ECANCELED : FI_ECONNRESET, status,
 		     ep->local_end ?
 		     "the endpoint was shut down or closed before the operation ended" : "the connection has ended");
@@ -91,8 +93,11 @@ static void tx_done(struct vrb_ep *ep, uint32_t end, struct fab_cq_taker *taker)
 {
 	while (ep->tx_head != end) {
 		const struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
-		struct fab_comp comp = make_comp(tx->code, tx->context, tx->len);
+		struct fab_comp comp;
 
+		if (__builtin_expect(tx->code == FAB_OP_MAX, 0))
+			continue;
+		comp = make_comp(tx->code, tx->context, tx->len);
 		fab_ep_complete_to(&ep->base, tx->code, &comp, tx->want_cq, taker);
 	}
 }
@@ -106,8 +111,11 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 		return;
 	tx_done(ep, tx->pos, NULL);
 	ep->tx_head++;
-	if (tx->code == FAB_OP_MAX)
+	if (tx->code == FAB_OP_MAX) {
+		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+			vrb_cm_silent(ep, FI_EHOSTUNREACH, "the peer's device does not answer");
 		return;
+	}
 	comp = make_comp(tx->code, tx->context, tx->len);
 	fail_wc(ep, tx->code, &comp, wc);
 }
@@ -242,7 +250,9 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep)
 void vrb_post_marker(struct vrb_ep *ep)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
-	struct ibv_send_wr wr = { .wr_id = (uintptr_t) tx, .opcode = IBV_WR_SEND, .send_flags = IBV_SEND_SIGNALED };
+	struct ibv_send_wr wr = {
+		.wr_id = (uintptr_t) tx, .opcode = ep->kind->marker_opcode, .send_flags = IBV_SEND_SIGNALED,
+	};
 	struct ibv_send_wr *bad;
 
 	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };

@@ -20,6 +20,9 @@ struct vrb_params vrb_params = {
 	.inline_size = VRB_INLINE,
 	.gid_idx = -1,
 	.min_rnr_timer = VRB_MIN_RNR_TIMER,
+	.keepalive_ms = 30000,
+	.keepalive_peers = 256,
+	.stall_ms = 600000,
 	.use_dmabuf = true,
 	.use_name_server = true,
 	.name_server_port = 5678,
@@ -74,6 +77,17 @@ static const struct fab_param params[] = {
 	{ "min_rnr_timer", FI_PARAM_INT, &vrb_params.min_rnr_timer, 0, 31,
 	  "Time that a peer waits before it repeats a message that found no posted receive, in InfiniBand's code: 1 is "
 	  "10 us, 31 is 492 ms, 0 is 655 ms (default: 12, 0.64 ms)" },
+	{ "keepalive_interval", FI_PARAM_INT, &vrb_params.keepalive_ms, 0, 86400000,
+	  "Time without a request after which a connection gets a write of no bytes, milliseconds: it fails if the "
+	  "peer is gone, which would not be noticed otherwise; 0: never (default: 30000)" },
+	{ "keepalive_peers", FI_PARAM_INT, &vrb_params.keepalive_peers, 0, 1 << 20,
+	  "Most endpoints of an engine for which FI_VERBS_KEEPALIVE_INTERVAL has an effect (default: 256)" },
+	{ "stall_timeout", FI_PARAM_INT, &vrb_params.stall_ms, 0, 86400000,
+	  "Time after which a connection ends if its peer answers but posts no receive for a message that waits, "
+	  "milliseconds; 0: never (default: 600000)" },
+	{ "relaxed_ordering", FI_PARAM_BOOL, &vrb_params.relaxed_ordering, 0, 0,
+	  "Let the bus write what arrives in any order (IBV_ACCESS_RELAXED_ORDERING), in domains that were asked for "
+	  "no order of remote writes and reads (default: off)" },
 	{ "gid_idx", FI_PARAM_INT, &vrb_params.gid_idx, 0, 255,
 	  "Index of the port's GID that datagram endpoints use (default: the first routable GID)" },
 	{ "dgram_use_name_server", FI_PARAM_BOOL, &vrb_params.use_name_server, 0, 0,

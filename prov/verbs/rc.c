@@ -201,9 +201,24 @@ static void set_rnr_timer(const struct vrb_ep *ep)
 			vrb_domain_of(ep)->dev->name, vrb_params.min_rnr_timer, strerror(ret));
 }
 
+/* Mark the packets of the connection, in both directions, with the endpoint's traffic class. */
+static void mark_packets(const struct vrb_ep *ep)
+{
+	int dscp = fab_tclass_dscp(ep->base.info, ep->base.domain->attr.tclass);
+	/* the low two bits are for congestion notification and belong to the device */
+	uint8_t tos = (uint8_t) (dscp << 2);
+
+	if (dscp >= 0 && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
+		VRB_WARN(FI_LOG_EP_CTRL, "rdma_set_option on %s: packets cannot be marked with the codepoint (DSCP) %d "
+			 "of their traffic class: %s; they leave unmarked\n", vrb_domain_of(ep)->dev->name, dscp,
+			 strerror(errno));
+}
+
 int vrb_id_connect(struct vrb_ep *ep)
 {
 	int ret;
+
+	mark_packets(ep);
 
 	if (!rdma_resolve_addr(ep->id, NULL, &ep->peer.sa, VRB_RESOLVE_MS))
 		return 0;
@@ -248,6 +263,12 @@ static void rc_disconnect(struct vrb_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
+/* iWARP runs over TCP, which has probes of its own. */
+static bool rc_probes(const struct vrb_ep *ep)
+{
+	return !vrb_device_iwarp(vrb_domain_of(ep)->dev);
+}
+
 const struct vrb_kind vrb_rc = {
 	.ep_type = FI_EP_MSG,
 	.suffix = "",
@@ -268,5 +289,6 @@ const struct vrb_kind vrb_rc = {
 	.accept = rc_accept,
 	.disconnect = rc_disconnect,
 	.event = rc_event,
+	.probes = rc_probes,
 	.post_recv = vrb_qp_post_recv,
 };

@@ -203,6 +203,7 @@ const struct vrb_kind vrb_ud = {
 	.halt = vrb_qp_halt,
 	.cm = &ud_cm_ops,
 	.aim = ud_aim,
+	.marker_opcode = IBV_WR_SEND,
 	.aim_marker = ud_aim_marker,
 	.post_recv = vrb_qp_post_recv,
 };

@@ -19,6 +19,7 @@
 #include "base/pool.h"
 #include "common/endpoint/endpoint.h"
 #include "common/domain/domain.h"
+#include "verbs/alive.h"
 #include "verbs/channel.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
@@ -39,6 +40,8 @@ struct vrb_params {
 	size_t inline_size;
 	int gid_idx;			/* -1: the provider chooses (gid.c) */
 	int min_rnr_timer;		/* InfiniBand's code for a time, 0 to 31 */
+	int keepalive_ms, keepalive_peers, stall_ms;	/* alive.h */
+	bool relaxed_ordering;
 	bool use_odp, use_dmabuf;
 	bool prefer_xrc;
 	char *xrcd_filename;		/* FI_VERBS_XRCD_FILENAME, or NULL */
@@ -168,6 +171,7 @@ struct vrb_domain {
 	const struct vrb_device *dev;
 	const struct vrb_kind *kind;	/* of its endpoints */
 	struct ibv_pd *pd;		/* owned */
+	int relaxed;			/* IBV_ACCESS_RELAXED_ORDERING, or 0: of its regions */
 	bool odp;			/* regions are paged on demand: FI_VERBS_USE_ODP is set, and the device can */
 	pthread_mutex_t lock;		/* guards the lists and the channel; engine locks are taken inside */
 	struct rdma_event_channel *channel;	/* owned: of ids that are on no engine yet; NULL before the first */
@@ -330,6 +334,9 @@ struct vrb_ep {
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
 	struct fab_timer accepted;	/* rc.c, iWARP: delays FI_CONNECTED of an accepted connection */
+	struct vrb_alive alive;
+	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
+	const char *end_why;
 	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
 	bool shutdown_told;		/* the application has been told of the end */
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
@@ -411,8 +418,9 @@ ssize_t vrb_no_copy(enum fab_op_code code);
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
 /* A receive cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
-/* The queue pair is in the error state: post the marker, a last request. Its completion tells that all requests before
- * it have ended, including unsignaled ones. Lock held. */
+/* Post the marker, a write of no bytes that is no operation. Its completion tells that all requests before it have
+ * ended, including unsignaled ones. In the error state it is the last request; before, it asks whether the peer is
+ * there. Lock held. */
 void vrb_post_marker(struct vrb_ep *ep);
 /* End all outstanding operations whose completion queue is broken with err and why: the hardware will not report them.
  * The caller has set a state in which no receive can be posted. Lock held. */
@@ -451,6 +459,8 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
 /* The device or its completion queue has failed: end the connection, or the attempt, with err and why. Lock held. */
 void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why);
+/* The peer of a connection is silent: end it, and all that is outstanding, with err and why, a constant. Lock held. */
+void vrb_cm_silent(struct vrb_ep *ep, int err, const char *why);
 /* Write a length byte and paramlen bytes of param to `to`, which has room for VRB_CM_DATA_MAX + 1 bytes: the private
  * data of a CM message. 0, or -FI_EINVAL, logged. */
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
@@ -482,6 +492,8 @@ int vrb_getinfo(uint32_t version, const char *node, const char *service, uint64_
 		struct fi_info **info);
 /* Check that an info asks for nothing that this kind does not offer. 0; or -FI_E*, logged. */
 int vrb_info_check(const struct vrb_kind *kind, const struct fi_info *info, uint32_t version);
+/* True if regions of a domain of this info may be written in any order (FI_VERBS_RELAXED_ORDERING). */
+bool vrb_info_relaxed(const struct fi_info *info);
 /* fi_fabric(3). */
 int vrb_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 /* fi_domain(3). */

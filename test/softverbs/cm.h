@@ -22,6 +22,7 @@ struct sv_cm_msg {
 	uint8_t type;			/* enum sv_cm_type */
 	uint8_t responder_resources, initiator_depth;
 	uint8_t rnr_retry_count;
+	uint8_t tos;
 	uint32_t qpn;
 	uint32_t qkey;
 	int32_t status;			/* of a reject, as InfiniBand numbers them */
@@ -60,6 +61,7 @@ struct sv_id {
 	struct sv_cm_msg mine;		/* REQ to be sent */
 	/* Reads and atomics of the connection that may be under way from here, and to here. */
 	uint8_t initiator_depth, responder_resources;
+	uint8_t tos;			/* of the connection's packets: who connects says it */
 	struct fab_list late;		/* messages that leave later; the first when the timer says */
 	struct sv_timer later;
 	unsigned unacked;		/* events taken and not acknowledged */

@@ -175,7 +175,7 @@ static struct ibv_qp_attr attr_for(struct sv_id *id, enum ibv_qp_state state, in
 		.min_rnr_timer = 1, .timeout = 19, .qkey = RDMA_UDP_QKEY, .retry_cnt = 7,
 		.rnr_retry = id->peer.type == SV_CM_REP ? id->peer.rnr_retry_count : id->mine.rnr_retry_count,
 		.ah_attr = { .is_global = 1, .port_num = id->id.port_num,
-			     .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1 } },
+			     .grh = { .sgid_index = sv_cm_gid_index(id), .hop_limit = 1, .traffic_class = id->tos } },
 	};
 
 	memcpy(attr.ah_attr.grh.dgid.raw, id->peer.gid, 16);
@@ -371,6 +371,7 @@ static void got_request(struct sv_id *id, const struct sv_cm_msg *msg)
 	id->peer = *msg;
 	id->initiator_depth = msg->responder_resources;
 	id->responder_resources = msg->initiator_depth;
+	id->tos = msg->tos;
 	id->state = SV_ID_REQUESTED;
 	id->id.route.addr.src_storage = msg->dst;
 	id->id.route.addr.dst_storage = msg->src;
@@ -603,6 +604,7 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	if (id->state != SV_ID_ROUTED)
 		return fail(EINVAL);
 	id->mine = message(id, stream ? SV_CM_REQ : SV_CM_SIDR_REQ);
+	id->mine.tos = id->tos;
 	id->mine.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
 	if (param) {
 		if (take_priv(&id->mine, param->private_data, param->private_data_len))
@@ -746,8 +748,17 @@ int rdma_disconnect(struct rdma_cm_id *cm_id)
 	return ret ? fail(ret) : 0;
 }
 
-int rdma_set_option(struct rdma_cm_id *id, int level, int optname, void *optval, size_t optlen)
+/* Of others, like time-outs of acknowledgements, nothing here has any. */
+int rdma_set_option(struct rdma_cm_id *cm_id, int level, int optname, void *optval, size_t optlen)
 {
-	(void) id, (void) level, (void) optname, (void) optval, (void) optlen;
-	return 0;			/* type of service, time-outs of acknowledgements: nothing here has them */
+	if (sv_fault("rdma_set_option"))
+		return -1;
+	if (level == RDMA_OPTION_ID && optname == RDMA_OPTION_ID_TOS) {
+		if (optlen != sizeof(uint8_t))
+			return fail(EINVAL);
+		sv_lock();
+		sv_id(cm_id)->tos = *(uint8_t *) optval;
+		sv_unlock();
+	}
+	return 0;
 }

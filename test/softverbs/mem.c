@@ -15,7 +15,7 @@
 struct sv_mr {
 	struct ibv_mr mr;
 	uint64_t iova;			/* what the first byte is called */
-	int access;
+	int access, asked;		/* without and with what is optional */
 	uint64_t pages;			/* kept in memory */
 	size_t mapped;			/* bytes of a dma-buf, from the page that mr.addr is on */
 	uint8_t *seen;			/* what the device has read last of pinned pages, each byte in its place */
@@ -42,6 +42,11 @@ uint64_t sv_test_reg_cnt(void)
 	cnt = reg_cnt;
 	sv_unlock();
 	return cnt;
+}
+
+int sv_test_access_of(const struct ibv_mr *mr)
+{
+	return fab_container(mr, const struct sv_mr, mr)->asked;
 }
 
 uint64_t sv_test_pinned_pages(void)
@@ -196,7 +201,12 @@ struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uin
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
-	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, iova, access & ~IBV_ACCESS_OPTIONAL_RANGE);
+	struct ibv_mr *mr = sv_fault("ibv_reg_mr") ? NULL :
+			    mr_reg(pd, addr, length, iova, (int) (access & ~IBV_ACCESS_OPTIONAL_RANGE));
+
+	if (mr)
+		fab_container(mr, struct sv_mr, mr)->asked = (int) access;
+	return mr;
 }
 
 /* Any file that can be mapped stands for a dma-buf. */

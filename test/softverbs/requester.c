@@ -16,7 +16,7 @@
 #define FULL_PAUSE_NS	200000ull	/* where epoll does not tell when the other socket has room */
 #define FULL_PAUSES_MAX	150000		/* a datagram gives up then */
 #define PROBE_NS	20000000ull
-#define SILENCE_NS	20000000000ull	/* a process answers here, which others may keep from its turn for seconds */
+#define SILENCE_MS	20000		/* a process answers here, which others may keep from its turn for seconds */
 
 static struct sv_swqe *wqe_at(struct sv_qp *qp, uint32_t i)
 {
@@ -362,7 +362,7 @@ static void resume(struct sv_timer *timer)
  * apart. */
 static uint64_t patience_ns(const struct sv_qp *qp)
 {
-	return qp->attr.timeout ? SILENCE_NS : UINT64_MAX;
+	return qp->attr.timeout ? sv_limit("silence", SILENCE_MS) * 1000000 : UINT64_MAX;
 }
 
 static void look(struct sv_timer *timer)

@@ -149,6 +149,7 @@ void *sv_mem(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int a
 /* For tests: registrations so far, and pages that regions keep in memory now. */
 uint64_t sv_test_reg_cnt(void);
 uint64_t sv_test_pinned_pages(void);
+int sv_test_access_of(const struct ibv_mr *mr);	/* as asked of ibv_reg_mr_iova2() */
 /* What the device finds there, to be read before the region ends and before the next call for it. NULL as above. Lock
  * held. */
 const void *sv_mem_read(struct ibv_pd *pd, uint32_t key, uint64_t addr, uint64_t len, int access);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define NAME_LEN	16		/* of a struct sockaddr_in */
@@ -215,6 +216,87 @@ static void connector_dies_after(void)
 	connector_dies(true);
 }
 
+/* ---- the other process is silent: it is stopped, or posts no receive ---- */
+
+static void accept_and_wait(void)
+{
+	struct link link = { 0 };
+	char word;
+
+	link_listen(&link);
+	say(link.a.info->dest_addr, NAME_LEN);
+	link_open_b(&link, link_await_request(&link).info);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	hear_from(&link.b, &word, 1);
+	MUST(fi_recv(link.b.ep, link.b.room, 8, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	say("r", 1);
+}
+
+static void connect_to_other(struct link *link)
+{
+	char name[NAME_LEN];
+
+	start(accept_and_wait);
+	hear(name, sizeof(name));
+	open_towards(&link->a, name);
+	MUST(fi_connect(link->a.ep, link->a.info->dest_addr, NULL, 0));
+	MUST_BE(await_event(link, link->a.eq).event == FI_CONNECTED);
+}
+
+static void expect_end(struct link *link, int err)
+{
+	struct fi_cq_err_entry error = { 0 };
+
+	MUST_BE(await_event(link, link->a.eq).event == FI_SHUTDOWN);
+	if (await_comp(link, &link->a, &error) != err)
+		die("error %d (%s), not %d", error.err, fi_strerror(error.err), err);
+	kill_other();
+	end_close(&link->a);
+}
+
+/* This end only receives, and the other one has lost its power. */
+static void peer_is_silent(void)
+{
+	struct link link = { 0 };
+
+	connect_to_other(&link);
+	MUST(fi_recv(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST_BE(!kill(other.pid, SIGSTOP));
+	expect_end(&link, FI_EHOSTUNREACH);
+}
+
+static void peer_posts_no_receive(void)
+{
+	struct link link = { 0 };
+
+	connect_to_other(&link);
+	MUST(fi_send(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
+	expect_end(&link, FI_ETIMEDOUT);
+}
+
+/* An idle connection, whose last request is not reported, stays, and takes messages. */
+static void peer_is_idle(void)
+{
+	struct link link = { 0 };
+	struct timespec begin, now;
+	char word;
+
+	connect_to_other(&link);
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		fi_cq_read(link.a.cq, NULL, 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 300);
+	say("g", 1);
+	MUST(fi_send(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	hear_from(&link.a, &word, 1);
+	kill_other();
+	end_close(&link.a);
+}
+
 #define LOST	"event said: soft0, port 1: no connection "
 #define PEER	" fi_sockaddr_in://127.0.0.1:[0-9]+: "
 
@@ -229,6 +311,12 @@ static const struct vcase cases[] = {
 	{ "who connects dies before it is answered", NULL, connector_dies_before, LOST "from" PEER "unreachable" },
 	{ "who connects dies before its last word", "SOFTVERBS_FAIL=cm_rtu:1=EIO", connector_dies_after,
 	  LOST "from" PEER "unreachable" },
+	{ "a peer without power is noticed", "FI_VERBS_KEEPALIVE_INTERVAL=100 SOFTVERBS_LIMITS=silence=200",
+	  peer_is_silent, "the connection to fi_sockaddr_in.*ends: the peer's device does not answer" },
+	{ "a peer that posts no receive is given up", "FI_VERBS_STALL_TIMEOUT=200", peer_posts_no_receive,
+	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
+	{ "a peer that is idle is kept", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=100", peer_is_idle,
+	  NULL },
 };
 
 int main(void)

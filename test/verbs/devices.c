@@ -351,6 +351,59 @@ static void lid_changes(void)
 	dgram_close(&dgram);
 }
 
+/* Packets of both directions have the traffic class of who connects. */
+static void traffic_class(void)
+{
+	int (*query_qp)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *);
+	struct ibv_qp *(*qp_at)(unsigned);
+	struct ibv_qp_init_attr init;
+	struct ibv_qp_attr attr;
+	struct link link = { 0 };
+
+	link_listen(&link);
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.info->tx_attr->tclass = FI_TC_LOW_LATENCY;
+	MUST(end_open_ep(&link.a));
+	link_accept(&link, link_request(&link).info);
+	qp_at = (struct ibv_qp *(*)(unsigned)) stand_in("sv_test_qp_at");
+	query_qp = (int (*)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *))
+		   stand_in("ibv_query_qp");
+	for (unsigned i = 0; i < 2; i++) {
+		MUST_BE(!query_qp(qp_at(i), &attr, IBV_QP_AV, &init));
+		MUST_BE(attr.ah_attr.grh.traffic_class == 46 << 2);
+	}
+	link_close(&link);
+}
+
+/* Where no order was asked, the bus may choose one; where one was asked, not. */
+static void relaxed(bool ask)
+{
+	struct fi_info *hints = hints_new(), *info;
+	int (*access_of)(const struct ibv_mr *);
+	struct end end = { 0 };
+	const struct ibv_mr *mr;
+
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = ask ? FI_ORDER_SAS | FI_ORDER_WAW : FI_ORDER_SAS;
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	MUST_BE(!(info->tx_attr->msg_order & FI_ORDER_WAW) == !ask);
+	end_open(&end, info);
+	mr = fi_mr_desc(end.mr);
+	access_of = (int (*)(const struct ibv_mr *)) stand_in("sv_test_access_of");
+	MUST_BE(!(access_of(mr) & IBV_ACCESS_RELAXED_ORDERING) == ask);
+	end_close(&end);
+}
+
+static void relaxed_where_no_order_is_asked(void)
+{
+	relaxed(false);
+}
+
+static void strict_where_an_order_is_asked(void)
+{
+	relaxed(true);
+}
+
 static void no_descriptor(void)
 {
 	struct fi_info *hints = hints_new(), *info;
@@ -398,6 +451,10 @@ static const struct vcase cases[] = {
 	  NULL },
 	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes,
 	  "LID change.*fi_getname" },
+	{ "packets have a traffic class", NULL, traffic_class, NULL },
+	{ "no order is asked: relaxed ordering", "FI_VERBS_RELAXED_ORDERING=1", relaxed_where_no_order_is_asked, NULL },
+	{ "an order is asked: no relaxed ordering", "FI_VERBS_RELAXED_ORDERING=1", strict_where_an_order_is_asked,
+	  NULL },
 	{ "no descriptor is left", NULL, no_descriptor, "rdma_create_event_channel.*ulimit -n" },
 };
 

@@ -26,18 +26,25 @@ bool fab_tclass_exists(uint32_t tclass)
 	return tclass >= FI_TC_LABEL && tclass - FI_TC_LABEL < fab_countof(dscp_of);
 }
 
-void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info, uint32_t fallback, int fd)
+int fab_tclass_dscp(const struct fi_info *info, uint32_t fallback)
 {
 	uint32_t tclass = info->tx_attr && info->tx_attr->tclass ? info->tx_attr->tclass : fallback;
-	bool v6 = info->addr_format == FI_SOCKADDR_IN6;
-	int dscp, ret;
 
 	if (!fab_tclass_exists(tclass))
+		return -1;
+	return tclass & FI_TC_DSCP ? fi_tc_dscp_get(tclass) : dscp_of[tclass - FI_TC_LABEL];
+}
+
+void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info, uint32_t fallback, int fd)
+{
+	bool v6 = info->addr_format == FI_SOCKADDR_IN6;
+	int dscp = fab_tclass_dscp(info, fallback), ret;
+
+	if (dscp < 0)
 		return;
-	dscp = tclass & FI_TC_DSCP ? fi_tc_dscp_get(tclass) : dscp_of[tclass - FI_TC_LABEL];
 	/* the low two bits are for congestion notification and belong to the kernel */
 	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
 	if (ret)
-		FI_WARN(prov, FI_LOG_EP_CTRL, "packets cannot be marked with traffic class %#x "
-			"(DSCP %d): %s; they leave unmarked\n", tclass, dscp, strerror(-ret));
+		FI_WARN(prov, FI_LOG_EP_CTRL, "packets cannot be marked with the codepoint (DSCP) %d of their traffic "
+			"class: %s; they leave unmarked\n", dscp, strerror(-ret));
 }

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+#include "verbs/alive.h"
+
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "verbs/kind.h"
+
+#define MS		1000000ULL
+#define LOOKS		2		/* in the shorter of the two times */
+
+uint64_t vrb_alive_period_ns(void)
+{
+	uint64_t probe = (uint64_t) vrb_params.keepalive_ms, stall = (uint64_t) vrb_params.stall_ms;
+
+	if (!probe || !stall)
+		return (probe + stall) * MS / LOOKS;
+	return fab_min(probe, stall) * MS / LOOKS;
+}
+
+/* Post a write of no bytes. Its place is that of an operation, or of the marker while there is none. */
+static void post_probe(struct vrb_ep *ep, uint64_t now_ns)
+{
+	vrb_post_marker(ep);
+	ep->tx_quiet = 0;
+	ep->alive.tail = ep->tx_tail;
+	ep->alive.posted_ns = ep->alive.moved_ns = now_ns;
+}
+
+void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
+{
+	struct vrb_alive *alive = &ep->alive;
+	bool none = ep->tx_head == ep->tx_tail;
+	bool unknown = none || ep->tx_quiet;	/* the last request is not reported */
+
+	if (ep->state != VRB_EP_CONNECTED || !ep->kind->probes(ep))
+		return;
+	if (!alive->posted_ns || alive->tail != ep->tx_tail)
+		alive->posted_ns = now_ns;
+	if (!alive->moved_ns || alive->head != ep->tx_head || none)
+		alive->moved_ns = now_ns;
+	alive->head = ep->tx_head;
+	alive->tail = ep->tx_tail;
+	if (probe && unknown && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
+		post_probe(ep, now_ns);
+	else if (vrb_params.stall_ms && !unknown && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
+		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive for too long (FI_VERBS_STALL_TIMEOUT)");
+}
