@@ -14,6 +14,7 @@
 #include <time.h>
 
 #define MAX_OPTS 64
+#define COMPLETION "--completion="
 #define TOSTR_LEN 16384
 /* The number of bits of a flag word; also enough for the values of all enumerations in options. */
 #define CANDIDATES 64
@@ -51,6 +52,8 @@ int util_getopt(int argc, char **argv, const struct util_opt *opts)
 	size_t long_cnt = 0, short_len = 0;
 	int ret;
 
+	if (argc == 2 && !strncmp(argv[1], COMPLETION, strlen(COMPLETION)))
+		exit(util_completion(stdout, argv[1] + strlen(COMPLETION), opts));
 	for (; opts->help && long_cnt < MAX_OPTS - 1; opts++) {
 		if (!opts->key)
 			continue;

@@ -37,6 +37,10 @@ const char *util_program(void);
  * are in optarg; the first argument that is not an option has index optind. */
 int util_getopt(int argc, char **argv, const struct util_opt *opts);
 
+/* Print a script for a shell, bash, zsh or fish, that completes command lines of this program. Returns the exit code.
+ * util_getopt() does so, and ends the program, if the only argument is --completion=SHELL. */
+int util_completion(FILE *out, const char *shell, const struct util_opt *opts);
+
 /* Print `usage` (lines without the program's name, one for each form), `about`, and the table, aligned. */
 void util_help(FILE *out, const char *const *usage, const char *about, const struct util_opt *opts);
 

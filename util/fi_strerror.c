@@ -95,6 +95,8 @@ int main(int argc, char **argv)
 		print_all();
 		return 0;
 	}
+	if (argc == 2 && !strncmp(argv[1], "--completion=", 13))
+		return util_completion(stdout, argv[1] + 13, options);
 	if (argc < 2) {
 		util_err("no error code given");
 		return util_bad_usage();

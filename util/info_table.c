@@ -198,6 +198,7 @@ static void print_addrs(FILE *out, const struct row *row, unsigned room)
 static void print_rows(FILE *out, const struct rows *rows, unsigned columns, bool colours)
 {
 	int width[ADDRESSES], used = 0;
+	unsigned room;
 	size_t i, k;
 
 	for (k = 0; k < ADDRESSES; k++) {
@@ -209,6 +210,7 @@ static void print_rows(FILE *out, const struct rows *rows, unsigned columns, boo
 		}
 		used += width[k] + GAP;
 	}
+	room = !columns ? 0 : columns > (unsigned) used ? columns - (unsigned) used : 1;
 	fputs(colours ? BOLD : "", out);
 	for (k = 0; k < ADDRESSES; k++)
 		fprintf(out, "%-*s", width[k] + GAP, headings[k]);
@@ -219,7 +221,7 @@ static void print_rows(FILE *out, const struct rows *rows, unsigned columns, boo
 			fprintf(out, "%-*s", width[k] + GAP, rows->list[i].cell[k]);
 			fputs(colours && k == PROVIDER ? PLAIN : "", out);
 		}
-		print_addrs(out, &rows->list[i], !columns ? 0 : columns > (unsigned) used ? columns - (unsigned) used : 1);
+		print_addrs(out, &rows->list[i], room);
 		fputc('\n', out);
 	}
 }

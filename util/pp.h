@@ -145,7 +145,8 @@ struct pp {
 	bool met;                       /* the peer is one of our programs, see pp_meet() */
 	char provider[256];             /* server: of the interface that it will use; client: the server's, to be used
 					 * if the options have none; "": not known */
-	uint32_t spins;                 /* polls of a wait before it yields; adapted by pp_wait_tick() */
+	uint32_t spins;                 /* polls of a wait before it yields; adapted by pp_wait_tick(), unless pinned */
+	bool pinned;                    /* this process and its peer have cores of their own */
 };
 
 /* A measurement. All functions return 0 or -FI_*. */
@@ -171,8 +172,9 @@ struct pp_result {
 };
 
 #define PP_POLLS_PER_TICK 1024
-/* The fewest polls before a wait yields. */
+/* The fewest polls before a wait yields; and as many as a process with a core of its own makes, about a millisecond. */
 #define PP_POLLS_MIN 16
+#define PP_POLLS_PINNED (16 * PP_POLLS_PER_TICK)
 
 /* A wait: its beginning in ns, and the number of polls without result. */
 struct pp_wait {
@@ -284,8 +286,9 @@ bool pp_meet_report(const struct pp *pp);
 /* pp_cpu.c */
 
 /* With opts->pin, and a peer on this host: put the calling thread on a core of its own, the server on the first that
- * the process may use and the client on the next. Nothing happens if it may use one core only. */
-void pp_pin(const struct pp *pp);
+ * the process may use and the client on the next. Waits then yield later. Nothing happens if it may use one core
+ * only. */
+void pp_pin(struct pp *pp);
 
 /* pp_fabric.c: objects. Each call opens members of *pp, using the options and the members that are open already. */
 

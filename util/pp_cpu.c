@@ -44,7 +44,7 @@ static int core_of(int cpu)
 	return first;
 }
 
-void pp_pin(const struct pp *pp)
+void pp_pin(struct pp *pp)
 {
 	int server = -1, client = -1, cpu;
 	cpu_set_t allowed, one;
@@ -63,7 +63,10 @@ void pp_pin(const struct pp *pp)
 		return;
 	CPU_ZERO(&one);
 	CPU_SET(pp->opts->server ? client : server, &one);
-	if (!sched_setaffinity(0, sizeof(one), &one))
-		pp_debug(pp, "on processor %d; the peer takes processor %d", pp->opts->server ? client : server,
-			 pp->opts->server ? server : client);
+	if (sched_setaffinity(0, sizeof(one), &one))
+		return;
+	pp->pinned = true;
+	pp->spins = PP_POLLS_PINNED;
+	pp_debug(pp, "on processor %d; the peer takes processor %d", pp->opts->server ? client : server,
+		 pp->opts->server ? server : client);
 }

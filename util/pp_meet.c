@@ -8,7 +8,7 @@
  *
  *   options    length, 32 bits, network order; that many bytes of text, lines of "option value"
  *   answer     likewise: the name of the server's provider
- *   count      32 bits, network order, from client to server: iterations to measure; 0: warm up further
+ *   count      32 bits, network order, from client to server: iterations of the next batch; 0: it was the last one
  *   failure    bytes 0xff and 'w', then text up to the end of the connection, in place of anything else
  */
 #include "pp.h"

@@ -86,16 +86,17 @@ static void progress_begin(const struct pp *pp, struct progress *progress, uint6
 	*progress = (struct progress) { .size = size, .next_ns = wanted ? util_now_ns() + PROGRESS_NS : UINT64_MAX };
 }
 
-static void progress_show(struct progress *progress, uint32_t done, uint32_t cnt)
+/* done of all: iterations, or nanoseconds. */
+static void progress_show(struct progress *progress, uint64_t done, uint64_t all)
 {
 	uint64_t now;
 
-	if (progress->next_ns == UINT64_MAX || done % PROGRESS_STRIDE)
+	if (progress->next_ns == UINT64_MAX)
 		return;
 	now = util_now_ns();
 	if (now < progress->next_ns)
 		return;
-	fprintf(stderr, "\r%llu bytes: %u %% ", (unsigned long long) progress->size, (unsigned) (done * 100ULL / cnt));
+	fprintf(stderr, "\r%llu bytes: %u %% ", (unsigned long long) progress->size, (unsigned) (done * 100 / all));
 	progress->next_ns = now + PROGRESS_NS;
 	progress->written = true;
 }
@@ -117,7 +118,8 @@ static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint3
 
 	progress_begin(pp, &progress, size);
 	for (i = 0; i < cnt; i++) {
-		progress_show(&progress, i, cnt);
+		if (i % PROGRESS_STRIDE == PROGRESS_STRIDE - 1)
+			progress_show(&progress, i, cnt);
 		ret = test->step(pp, size);
 		if (ret)
 			return ret;
@@ -133,30 +135,43 @@ static int iterate(struct pp *pp, const struct pp_test *test, size_t size, uint3
 }
 
 #define ITERATIONS_DEFAULT 10
-/* A warm-up ends with a batch of iterations that takes this time. */
-#define BATCH_NS 20000000
+/* Of a size, if they are counted by time. */
+#define MOST_ITERATIONS 0x20000000
+/* The time of a warm-up, and the least time of a batch of iterations, if iterations are counted by time. */
+#define WARMUP_NS 30000000
+#define BATCH_NS 5000000
 
-/* Warm up with more and more iterations, until they take long enough to tell how many fit the time of opts. The client
- * decides. Both ends then have the number in *cnt. */
-static int find_count(struct pp *pp, const struct pp_test *test, size_t size, uint32_t *cnt)
+/* Run batches of iterations until limit_ns have passed. The client decides, and both ends agree on the next batch in
+ * between, which is not measured. *batch is the first one, and afterwards the last one. */
+static int iterate_for(struct pp *pp, const struct pp_test *test, struct pp_result *result, uint64_t limit_ns,
+		       uint32_t *batch, bool spread)
 {
-	uint64_t start, took, fit;
-	uint32_t batch;
+	struct progress progress;
+	uint64_t start, took;
+	uint32_t next;
 	int ret;
 
-	for (batch = 1; ; batch *= 2) {
+	progress_begin(pp, &progress, result->size);
+	result->elapsed_ns = result->sent = 0;
+	for (;;) {
 		start = util_now_ns();
-		ret = iterate(pp, test, size, batch, NULL);
+		ret = iterate(pp, test, result->size, *batch, spread ? &result->latency : NULL);
+		took = util_now_ns() - start;
 		if (ret)
 			return ret;
-		took = util_now_ns() - start;
-		fit = (uint64_t) pp->opts->time_ms * 1000000 / (took / batch + 1);
-		fit = fit < ITERATIONS_DEFAULT ? ITERATIONS_DEFAULT : fit > INT32_MAX ? INT32_MAX : fit;
-		*cnt = took < BATCH_NS && batch < INT32_MAX / 4 ? 0 : (uint32_t) fit;
-		ret = pp_meet_count(pp, cnt);
-		if (ret || *cnt)
-			return ret;
+		result->elapsed_ns += took;
+		result->sent += *batch;
+		next = took < BATCH_NS && *batch < MOST_ITERATIONS ? 2 * *batch : *batch;
+		if (result->elapsed_ns >= limit_ns || result->sent > MOST_ITERATIONS)
+			next = 0;
+		ret = pp_meet_count(pp, &next);
+		if (ret || !next)
+			break;
+		*batch = next;
+		progress_show(&progress, result->elapsed_ns, limit_ns);
 	}
+	progress_end(&progress);
+	return ret;
 }
 
 /* The processor time of all threads of this process so far. */
@@ -168,31 +183,46 @@ static uint64_t cpu_ns(void)
 	return (uint64_t) ts.tv_sec * 1000000000 + (uint64_t) ts.tv_nsec;
 }
 
-/* Run all iterations of one size: warm-up first, then measured. */
+/* Warm up, and measure iterations: as many as fit the time of the options, or a given number. */
+static int measure_size(struct pp *pp, const struct pp_test *test, struct pp_result *result, bool spread)
+{
+	const struct pp_opts *opts = pp->opts;
+	uint64_t start, cpu;
+	uint32_t batch = 1;
+	int ret = 0;
+
+	if (!opts->iterations && pp->met)
+		ret = iterate_for(pp, test, result, WARMUP_NS, &batch, false);
+	else if (opts->warmup)
+		ret = iterate(pp, test, result->size, opts->warmup, NULL);
+	if (ret)
+		return ret;
+	cpu = cpu_ns();
+	start = util_now_ns();
+	if (!opts->iterations && pp->met) {
+		ret = iterate_for(pp, test, result, opts->time_ms * 1000000ULL, &batch, spread);
+	} else {
+		result->sent = opts->iterations ? opts->iterations : ITERATIONS_DEFAULT;
+		ret = iterate(pp, test, result->size, result->sent, spread ? &result->latency : NULL);
+		result->elapsed_ns = util_now_ns() - start;
+	}
+	result->cpu_ns = cpu_ns() - cpu;
+	result->acked = result->sent;
+	return ret;
+}
+
+/* Run one size. */
 static int run_size(struct pp *pp, const struct pp_test *test, struct pp_result *result)
 {
 	const struct pp_opts *opts = pp->opts;
-	bool spread = opts->stats && (test->latency || opts->window > 1);
-	uint32_t cnt = opts->iterations ? opts->iterations : ITERATIONS_DEFAULT;
-	uint64_t start, cpu;
 	int ret;
 
 	hist_clear(&result->latency);
 	ret = test->begin ? test->begin(pp, result->size) : 0;
 	if (!ret)
 		ret = pp_ctrl_sync(pp);
-	if (!ret && !opts->iterations && pp->met)
-		ret = find_count(pp, test, result->size, &cnt);
-	else if (!ret && opts->warmup)
-		ret = iterate(pp, test, result->size, opts->warmup, NULL);
-	if (ret)
-		return ret;
-	result->sent = result->acked = cnt;
-	cpu = cpu_ns();
-	start = util_now_ns();
-	ret = iterate(pp, test, result->size, cnt, spread ? &result->latency : NULL);
-	result->elapsed_ns = util_now_ns() - start;
-	result->cpu_ns = cpu_ns() - cpu;
+	if (!ret)
+		ret = measure_size(pp, test, result, opts->stats && (test->latency || opts->window > 1));
 	if (!ret && opts->check && test->check)
 		ret = test->check(pp, result->size);
 	return ret ? ret : pp_ctrl_exchange_count(pp, &result->acked);

@@ -33,7 +33,7 @@ int pp_wait_tick(struct pp *pp, struct pp_wait *wait, const char *what)
 
 	if (++wait->polls < pp->spins && !slow && pp->opts->look != PP_LOOK_YIELD)
 		return 0;
-	if (wait->polls == pp->spins && pp->spins > PP_POLLS_MIN)
+	if (wait->polls == pp->spins && pp->spins > PP_POLLS_MIN && !pp->pinned)
 		pp->spins /= 2;
 	sched_yield();
 	if (wait->polls % PP_POLLS_PER_TICK && !slow)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 """The curves of compare: latency, bandwidth and message rate against message size, by gnuplot, as PNG and SVG."""
+import json
 import os
 import shutil
 import statistics
@@ -9,10 +10,14 @@ KINDS = [('tagged', 'rdm', 'tagged, RDM'), ('msg', 'msg', 'messages, MSG'), ('wr
          ('read', 'rdm', 'RMA read')]
 # File, title, axis, window, what becomes of messages a second at a size.
 PICTURES = [
-    ('latency', 'Time of a message, one under way', 'microseconds', 0, lambda rate, size: 1e6 / rate),
-    ('bandwidth', 'Bandwidth, 64 messages under way', 'GB/s', 64, lambda rate, size: rate * size / 1e9),
-    ('rate', 'Message rate, 64 under way', 'million messages/s', 64, lambda rate, size: rate / 1e6),
+    ('latency', 'Time of one message (half a round trip): lower is better', 'microseconds', 0,
+     lambda rate, size: 1e6 / rate),
+    ('bandwidth', 'Bandwidth of a stream of 64 messages at a time: higher is better', 'GB/s', 64,
+     lambda rate, size: rate * size / 1e9),
+    ('rate', 'Messages a second, 64 at a time: higher is better', 'million messages/s', 64,
+     lambda rate, size: rate / 1e6),
 ]
+XTICS = '("1" 1, "10" 10, "100" 100, "4 KiB" 4096, "64 KiB" 65536, "1 MiB" 1048576)'
 COLOURS = {'ours': '#1f6fb4', 'ours over TCP': '#7fb3dd', 'peer': '#d1591b', 'peer over TCP': '#e9b08c',
            'peer shm': '#d1591b', 'tcp': '#777777', 'shm': '#bbbbbb', 'copy': '#777777'}
 
@@ -22,6 +27,14 @@ def series(points, convert):
     for size in sorted(points):
         values = [convert(rate, size) for rate in points[size]]
         yield f'{size} {statistics.median(values):.6g} {min(values):.6g} {max(values):.6g}'
+
+
+def redraw(folder):
+    """Draw what results.json of a folder has; gives lines as draw() does."""
+    with open(os.path.join(folder, 'results.json'), encoding='utf-8') as f:
+        kept = json.load(f)
+    rates = {tuple(key): values for *key, values in kept['rates']}
+    return draw(folder, kept['prefix'], kept['titles'], rates)
 
 
 def blocks(titles, rates, way, ep, window):
@@ -34,8 +47,8 @@ def script(titles, rates, picture):
     name, title, axis, window, convert = picture
     corner = {'latency': 'top left', 'bandwidth': 'bottom right', 'rate': 'bottom left'}[name]  # where no curve goes
     lines = [f'set multiplot layout 2,2 title "{title}"', 'set logscale xy', 'set grid', f'set key {corner}',
-             'set xlabel "bytes"',
-             f'set ylabel "{axis}"', 'set format x "%.0s%c"', 'set xtics 8']
+             'set xlabel "bytes of a message"', f'set ylabel "{axis}"', f'set xtics {XTICS}', 'set key font ",9"',
+             'set style fill transparent solid 0.15 noborder']
     for number, (way, ep, text) in enumerate(KINDS):
         lines.append(f'set title "{text}"')
         plots = []
@@ -45,8 +58,10 @@ def script(titles, rates, picture):
                 continue
             lines += [f'$d{number}_{line} << END', *rows, 'END']
             style = 'dashtype 2' if label.startswith(('raw', 'process_vm')) else ''
-            plots.append(f'$d{number}_{line} using 1:2 with linespoints pt 7 ps 0.5 lw 2 lc rgb "{colour}" {style} title "{label}" noenhanced, '
-                         f'$d{number}_{line} using 1:2:3:4 with yerrorbars pt 7 ps 0 lc rgb "{colour}" notitle')
+            # the line is the median; the band goes from the worst round to the best
+            plots.append(f'$d{number}_{line} using 1:3:4 with filledcurves lc rgb "{colour}" notitle, '
+                         f'$d{number}_{line} using 1:2 with lines lw 2 lc rgb "{colour}" {style} title "{label}" '
+                         'noenhanced')
         if plots:
             lines.append('plot ' + ', '.join(plots))
     return '\n'.join([*lines, 'unset multiplot', ''])
