@@ -17,6 +17,9 @@ void tcp_init(void);
 
 /* Fill the empty entries of the tables of fabrics and domains. Called once, when the provider is loaded. */
 void tcp_domain_fill_ops(void);
+/* The provider's cleanup, for both names; idempotent. */
+void tcp_cleanup(void);
+
 /* Slots of the provider's table. 0 or -FI_E*. */
 int tcp_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
 int sockets_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);

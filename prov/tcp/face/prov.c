@@ -7,6 +7,7 @@
 
 #include "common/endpoint/endpoint.h"
 #include "tcp/calls/calls.h"
+#include "tcp/capture/capture.h"
 #include "tcp/endpoint/endpoint.h"
 #include "tcp/offer/offer.h"
 #include "tcp/params/params.h"
@@ -27,6 +28,13 @@ void tcp_init(void)
 	tcp_sep_fill_ops();
 	tcp_params_read();
 	tcp_advert_init();
+	tcp_capture_read();
+}
+
+void tcp_cleanup(void)
+{
+	tcp_capture_close();
+	tcp_params_free();
 }
 
 struct fi_provider *fab_tcp_prov_ini(void)
@@ -34,7 +42,7 @@ struct fi_provider *fab_tcp_prov_ini(void)
 	tcp_init();
 	tcp_prov.getinfo = tcp_getinfo;
 	tcp_prov.fabric = tcp_fabric_open;
-	tcp_prov.cleanup = tcp_params_free;
+	tcp_prov.cleanup = tcp_cleanup;
 	return &tcp_prov;
 }
 

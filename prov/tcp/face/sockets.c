@@ -17,7 +17,7 @@ static void sockets_cleanup(void)
 {
 	free(tcp_params.sockets_iface);
 	tcp_params.sockets_iface = NULL;
-	tcp_params_free();
+	tcp_cleanup();
 }
 
 #define GROWS	"it grows as needed"

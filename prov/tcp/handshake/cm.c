@@ -22,6 +22,7 @@
 #include "base/sock.h"
 #include "base/strbuf.h"
 #include "common/net/net.h"
+#include "tcp/capture/capture.h"
 #include "tcp/sock/sock.h"
 #include "tcp/params/params.h"
 
@@ -79,6 +80,20 @@ static void cm_fail(struct tcp_cm *cm, int err, const char *why)
 	fab_source_del(&cm->src);
 	cm->why = why;
 	cm->owner->fail(cm, err);
+}
+
+/* ---- FI_CAPTURE ---- */
+
+/* Bytes of the exchange were sent (out) or received. */
+static void cm_capture(const struct tcp_cm *cm, bool out, const void *buf, size_t len)
+{
+	struct tcp_capture_stream stream = { .local = cm->sock.local, .connects = cm->state != TCP_CM_REQUEST };
+
+	if (!tcp_capture_on())
+		return;
+	tcp_link_names(&cm->sock, &stream.ours, &stream.theirs);
+	tcp_capture_begin(cm->sock.fd, &stream);
+	tcp_capture_put(cm->sock.fd, out, &(struct iovec) { (void *) buf, len }, len);
 }
 
 /* ---- the message ---- */
@@ -178,6 +193,7 @@ static bool cm_read(struct tcp_cm *cm, size_t len)
 				ret ? NULL : "it closed the connection during the handshake");
 			return false;
 		}
+		cm_capture(cm, false, cm->buf + cm->buf_len, ret);
 		cm->buf_len += ret;
 	}
 	return true;
@@ -217,8 +233,11 @@ static int cm_send_all(int fd, const uint8_t *buf, size_t len)
 int tcp_cm_send(int fd, const struct tcp_cm_msg *msg)
 {
 	uint8_t buf[HDR_LEN + TCP_CM_DATA_MAX];
+	size_t len = tcp_cm_encode(msg, buf);
 
-	return cm_send_all(fd, buf, tcp_cm_encode(msg, buf));
+	if (tcp_capture_on())
+		tcp_capture_put(fd, true, &(struct iovec) { buf, len }, len);
+	return cm_send_all(fd, buf, len);
 }
 
 /* ---- states ---- */
@@ -230,6 +249,7 @@ static void cm_connected(struct tcp_cm *cm)
 	tcp_sock_tune(cm->sock.fd);
 	if (cm->auth)
 		fab_name_local(cm->sock.fd, &cm->local);	/* part of the proof */
+	cm_capture(cm, true, cm->buf, cm->buf_len);
 	ret = cm_send_all(cm->sock.fd, cm->buf, cm->buf_len);
 	if (ret) {
 		cm_fail(cm, -ret, "the request could not be sent");
@@ -314,6 +334,7 @@ static bool cm_begin_local(struct tcp_cm *cm, int fd)
 	}
 	cm->sock = link;
 	cm->local = link.local->ours;
+	cm_capture(cm, true, cm->buf, cm->buf_len);
 	cm_arm(cm, tcp_params.connect_timeout_ms);
 	return true;
 }

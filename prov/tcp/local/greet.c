@@ -13,6 +13,7 @@
 #include <unistd.h>
 #include "base/sock.h"
 #include "common/net/net.h"
+#include "tcp/capture/capture.h"
 #include "tcp/params/params.h"
 #include "tcp/sock/sock.h"
 
@@ -66,6 +67,7 @@ static struct tcp_local *link_unplug(struct tcp_link *link)
 {
 	struct tcp_local *local = link->local;
 
+	tcp_capture_end(link->fd);
 	if (local && local->pair)
 		tcp_pair_stop(local->pair, &link->fd);
 	fab_sock_close(&link->fd);

@@ -72,6 +72,7 @@ struct tcp_pair {
 	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come */
 	struct tcp_pair_inbox inbox;	/* of the answer; owns the page's descriptor */
 	uint32_t forks;			/* fab_fork_cnt of the process that has the memory */
+	bool captured;			/* FI_CAPTURE: the next record is in the file already */
 	bool ended;			/* the peer has closed: nothing comes after what is in the ring */
 	uint32_t taken_at_end;		/* with ended: in.taken at that time */
 	int err;			/* with ended: the error of the socket, or 0 */

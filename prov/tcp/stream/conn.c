@@ -188,7 +188,7 @@ void tcp_conn_text(const struct tcp_conn *conn, char text[TCP_CONN_TEXT])
 	if (theirs.sa.sa_family)
 		fab_addr_to_str(&theirs.sa, theirs_text, sizeof(theirs_text));
 	snprintf(text, TCP_CONN_TEXT, "connection %s -> %s%s", ours_text, theirs_text,
-		 conn->io == &tcp_io_ring ? " (shared memory)" : conn->local ? " (Unix socket)" : "");
+		 conn->io->pull ? " (shared memory)" : conn->local ? " (Unix socket)" : "");
 }
 
 /* True if an operation or a message is outstanding. */

@@ -428,7 +428,7 @@ static void direct_continue(struct tcp_conn *conn)
 	free(rest);
 	if (!tcp_conn_has_stream(conn))
 		return;
-	if (conn->io == &tcp_io_ring)
+	if (conn->io->pull)
 		tcp_ready_again(&conn->local->pair->near);
 	else
 		fab_source_hot(&conn->src);

@@ -6,7 +6,9 @@
 #include <errno.h>
 #include <sys/epoll.h>
 #include "base/sock.h"
+#include "tcp/capture/capture.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/io_capture.h"
 #include "tcp/stream/io_ring.h"
 #include "tcp/stream/stream.h"
 
@@ -151,8 +153,9 @@ static inline bool ring_is_gone(const struct tcp_conn *conn, const struct tcp_pa
 	       (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair);
 }
 
-/* Handle what is in the ring. True if there was anything. */
-static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair)
+/* Handle what is in the ring, by tcp_rx_record() or tcp_io_capture_record(). True if there was anything. */
+static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair,
+								    tcp_record_fn *record)
 {
 	bool tell = false, found;
 	const uint8_t *buf;
@@ -161,7 +164,7 @@ static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pai
 
 	while (((buf = tcp_ring_peek(&pair->in, &len)) ||
 		(__builtin_expect(len, 0) && (buf = tcp_ring_peek_open(&pair->in, &len)))) &&
-	       tcp_rx_record(conn, buf, len)) {
+	       record(conn, buf, len)) {
 		if (ring_is_gone(conn, pair)) {
 			conn->owed.in_read = false;
 			return true;
@@ -185,10 +188,10 @@ static inline bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pai
 }
 
 /* Look at the rings. */
-static bool ring_look(struct tcp_conn *conn)
+static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *conn, tcp_record_fn *record)
 {
 	struct tcp_pair *pair = ring_pair(conn);
-	bool found = ring_take_records(conn, pair);
+	bool found = ring_take_records(conn, pair, record);
 
 	if (ring_is_gone(conn, pair))
 		return found;
@@ -200,9 +203,24 @@ static bool ring_look(struct tcp_conn *conn)
 	return found;
 }
 
+static bool ring_look(struct tcp_conn *conn)
+{
+	return ring_look_by(conn, tcp_rx_record);
+}
+
+static bool ring_look_captured(struct tcp_conn *conn)
+{
+	return ring_look_by(conn, tcp_io_capture_record);
+}
+
 static bool ring_near_look(struct tcp_near *near)
 {
 	return ring_look(fab_container(near, struct tcp_pair, near)->conn);
+}
+
+static bool ring_near_look_captured(struct tcp_near *near)
+{
+	return ring_look_captured(fab_container(near, struct tcp_pair, near)->conn);
 }
 
 /* The same after the peer has closed, and cannot have left more than a ring has room for. What goes on after that are
@@ -211,7 +229,7 @@ static bool ring_near_look_last(struct tcp_near *near)
 {
 	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
 	struct tcp_conn *conn = pair->conn;
-	bool found = ring_look(conn);
+	bool found = conn->io == &tcp_io_ring ? ring_look(conn) : ring_look_captured(conn);
 
 	if (found && tcp_conn_has_stream(conn) && pair->in.taken - pair->taken_at_end > TCP_RING_ROOM)
 		ring_broken(conn);
@@ -257,13 +275,13 @@ const struct tcp_io tcp_io_ring = {
 
 /* ---- the beginning ---- */
 
-/* The regions that the peer may reach by itself: NULL, if remote accesses are counted here. */
+/* The regions that the peer may reach by itself: NULL, if remote accesses are counted, or to be seen in a capture. */
 static struct fab_mr_map *ring_regions(const struct tcp_conn *conn)
 {
 	const struct fab_ep *ep = &conn->ep->base;
 
-	return ep->bound.cntr[FAB_CNTR_REMOTE_READ] || ep->bound.cntr[FAB_CNTR_REMOTE_WRITE] ? NULL :
-	       &ep->domain->mr_map;
+	return ep->bound.cntr[FAB_CNTR_REMOTE_READ] || ep->bound.cntr[FAB_CNTR_REMOTE_WRITE] || tcp_capture_on() ?
+	       NULL : &ep->domain->mr_map;
 }
 
 static void ring_use(struct tcp_conn *conn, int fd)
@@ -274,6 +292,11 @@ static void ring_use(struct tcp_conn *conn, int fd)
 	tcp_pair_begin_straight(pair, ring_regions(conn), conn->local->pid, fd);
 	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
+	if (tcp_capture_on()) {
+		pair->near.look = ring_near_look_captured;
+		conn->io = &tcp_io_capture_ring;
+		tcp_capture_note(fd, "from here on over rings in shared memory");
+	}
 	conn->src.poll = NULL;
 	conn->rx.more = false;		/* for good: what the last look at a ring has left is no reason to wait */
 	tcp_ready_again(&pair->near);
@@ -303,6 +326,8 @@ int tcp_io_ring_choose(struct tcp_conn *conn, const struct tcp_link *link)
 	conn->local = local;
 	conn->io = &tcp_io_sock;
 	conn->src.poll = tcp_rx_poll_socket;
+	if (tcp_capture_on())
+		tcp_io_capture_use(conn);
 	if (!local)
 		return 0;
 	if (local->owes_answer)

@@ -478,7 +478,7 @@ void tcp_rx_pause(struct tcp_conn *conn, bool pause)
 	if ((conn->rx.paused & TCP_RX_PAUSED) == (pause ? TCP_RX_PAUSED : 0) || conn->state != TCP_CONN_UP)
 		return;
 	conn->rx.paused ^= TCP_RX_PAUSED;
-	if (conn->io == &tcp_io_ring) {
+	if (conn->io->pull) {
 		if (!pause)
 			tcp_ready_again(&conn->local->pair->near);
 		return;
