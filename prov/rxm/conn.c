@@ -34,6 +34,10 @@ static void conn_free(struct rxm_conn *conn)
 	while ((link = fab_list_pop_front(&conn->flying)))
 		rxm_tx_free(conn->ep, fab_container(link, struct rxm_tx, link));
 	fab_list_remove(&conn->link);
+	if (conn->shares) {
+		rxm_srx_return(conn);
+		conn->ep->poller->conn_cnt--;
+	}
 	rxm_chunk_free(conn->rx_mem);
 	free(conn->rx);
 	free(conn->asked);
@@ -89,6 +93,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	rxm_peer_why(peer, why, NULL, text);
 	rxm_tx_fail_all(conn, err, text);
 	rxm_rx_fail_all(conn, err, text);
+	if (conn->shares)
+		rxm_srx_return(conn);
 	conn->peer = NULL;
 }
 
@@ -168,6 +174,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	info->tx_attr->tclass = ep->base.info->tx_attr->tclass;
 	if (info->tx_attr->tclass == FI_TC_UNSPEC)
 		info->tx_attr->tclass = ep->base.domain->attr.tclass;
+	info->ep_attr->rx_ctx_cnt = ep->poller->srx ? FI_SHARED_CONTEXT : 1;
 	step = "fi_endpoint";
 	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);
 	if (*err)
@@ -176,8 +183,14 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	*err = fi_ep_bind(conn->below, &ep->poller->eq->fid, 0);
 	if (!*err)
 		*err = fi_ep_bind(conn->below, &ep->poller->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!*err && ep->poller->srx)
+		*err = fi_ep_bind(conn->below, &ep->poller->srx->fid, 0);
 	if (*err)
 		goto close_below;
+	if (ep->poller->srx) {
+		conn->shares = true;
+		ep->poller->conn_cnt++;
+	}
 	step = "fi_enable";
 	*err = fi_enable(conn->below);
 	if (*err)

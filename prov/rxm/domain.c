@@ -13,7 +13,6 @@
 #include "common/provider/provider.h"
 #include "common/trigger/trigger.h"
 
-#define TX_BELOW	256		/* operations that a connection can have outstanding below */
 
 /* ---- memory regions: the application's descriptor is a struct rxm_mr ---- */
 
@@ -195,7 +194,7 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);
 	hints->domain_attr->threading = threading_below(info->domain_attr);
-	hints->tx_attr->size = TX_BELOW;
+	hints->tx_attr->size = rxm_params.msg_tx;
 	hints->rx_attr->size = rxm_params.conn_rx;
 	ret = hints->domain_attr->name && hints->fabric_attr->name ?
 		fab_getinfo_below(&rxm_prov, hints, found) : -FI_ENOMEM;

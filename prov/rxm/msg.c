@@ -55,7 +55,7 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 
 	if (rx) {
 		fab_rx_claim(&ep->recv, rx, msg->len, &into);
-		fab_into_copy(&into, 0, data, msg->len);
+		fab_into_fill(&into, data);
 		rxm_rx_finish(ep, &into, msg, NULL);
 		return true;
 	}

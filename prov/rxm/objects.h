@@ -35,8 +35,13 @@
 #define RXM_EAGER_MAX		16384	/* default: bytes of a message that goes in one packet (eager) */
 #define RXM_SAR_LIMIT		131072	/* default: bytes of a message that goes in segments; longer: rendezvous */
 #define RXM_CONN_RX		64	/* default: packet buffers posted for a connection */
+#define RXM_SRX_MAX	1024	/* packet buffers that the connections of an engine share, at most */
+/* Default: operations that a connection can have outstanding below. With the request that marks the end, a queue pair
+ * has 256; one more would take twice the memory. */
+#define RXM_MSG_TX	255
 #define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
 #define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages beyond which a peer gets no credit */
+#define RXM_KEEP_SHARED	(64 << 20)	/* bytes beyond which a peer without credit is dropped, with shared receives */
 #define RXM_KEEP_CNT		4096		/* likewise, number of messages */
 #define RXM_BELOW_NAME_MAX	32
 #define RXM_PARTS_MAX		32	/* messages of a peer of which some segments have arrived */
@@ -59,6 +64,9 @@ struct rxm_params {
 	size_t tx_size, rx_size;
 	size_t conn_rx;
 	bool rndv_write;
+	bool use_srx;
+	size_t msg_tx;
+	int comp_max;
 	int connect_timeout_ms;
 	int holdoff_ms;
 };
@@ -145,12 +153,15 @@ struct rxm_ctx {
 	enum rxm_ctx_kind kind;
 };
 
-/* A receive posted below. Part of its connection's array. */
+/* A receive posted below. Part of its connection's array; where receives are shared, of one of the poller (srx.c), and
+ * a connection's from its arrival until it is posted again. */
 struct rxm_rx {
 	struct rxm_ctx ctx;
-	struct rxm_conn *conn;
+	bool shared;
+	struct rxm_conn *conn;		/* NULL: shared, and posted */
 	struct rxm_pkt *pkt;
-	struct fab_list link;		/* in conn->posted */
+	void *desc;			/* of pkt, for the provider below */
+	struct fab_list link;		/* in conn->posted or conn->held */
 	size_t len;			/* bytes received, if arrived */
 	uint64_t data, tag;		/* if written or bare */
 	bool arrived;			/* completed, but one that was posted earlier has not */
@@ -286,8 +297,11 @@ struct rxm_conn {
 	size_t kept_len, kept_cnt;
 	struct fab_list parts;		/* struct rxm_part.link: messages that lack segments */
 	uint32_t part_cnt;		/* at most RXM_PARTS_MAX */
+	bool shares;			/* its receives are the poller's: rx and rx_mem are NULL */
 	struct rxm_rx *rx;		/* owned */
-	struct fab_list posted;		/* struct rxm_rx.link, in the order of posting, in which packets fill them */
+	/* struct rxm_rx.link, in the order of posting, in which packets fill them. Of shared receives, those that have
+	 * arrived and wait, in the order of the packets */
+	struct fab_list posted;
 	struct rxm_chunk *rx_mem;	/* owned: the packet buffers */
 	uint32_t rx_cnt;
 	uint64_t deadline_ns;		/* of an attempt: while CONNECTING or ACCEPTING */
@@ -352,6 +366,10 @@ struct rxm_poller {
 	struct fid_eq *eq;		/* owned */
 	struct fid_cq *cq;		/* owned */
 	struct fab_source eq_src, cq_src;	/* descriptors of the queues; added when a thread first sleeps */
+	struct fid_ep *srx;		/* owned: the shared receives of all connections; NULL: each has its own */
+	struct rxm_srx_part *parts;	/* owned: their buffers */
+	uint32_t srx_cnt, srx_posted;	/* of these: all, and those that are posted */
+	uint32_t conn_cnt;		/* connections that share them */
 	bool wakes;			/* both sources have been added */
 	struct fab_timer look;		/* where they cannot be added: polls for threads that sleep */
 	struct fab_poll_fn fn;

@@ -29,7 +29,6 @@
 #include "base/sock.h"
 
 #define BATCH		16
-#define PASS_MAX	64		/* limit of completion batches per pass */
 #define EVENTS_MAX	16		/* limit of events per pass: requests must not delay completions */
 #define CLOCK_EVERY	4		/* passes between clock readings, which check whether ... */
 #define EVENTS_NS	1000000		/* ... this time has passed since the event queue was read */
@@ -57,11 +56,28 @@ static bool being_made(const struct rxm_conn *conn)
 	return conn->state == RXM_CONN_CONNECTING || conn->state == RXM_CONN_ACCEPTING;
 }
 
+/* A shared receive has completed for this connection; NULL: for none that is known. False: it has been posted again,
+ * since nobody wants it. */
+static inline bool take_shared(struct rxm_poller *poller, struct rxm_rx *rx, struct rxm_conn *conn)
+{
+	if (--poller->srx_posted < poller->srx_cnt / 2)
+		rxm_srx_enlarge(poller);
+	if (!conn || conn->state == RXM_CONN_DOWN) {
+		rxm_srx_repost(poller, rx);
+		return false;
+	}
+	rx->conn = conn;
+	return true;
+}
+
 static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged_entry *entry)
 {
 	struct rxm_ctx *ctx = entry->op_context;
 	struct rxm_rx *rx;
 
+	if (poller->srx && ctx && ctx->kind == RXM_CTX_RX &&
+	    !take_shared(poller, fab_container(ctx, struct rxm_rx, ctx), entry->buf))
+		return;
 	/* a remote write whose CQ data the provider below reports in its completion queue */
 	if (entry->flags & FI_REMOTE_WRITE) {
 		rxm_rx_remote_write(poller, ctx, entry->data, entry->len);
@@ -96,6 +112,7 @@ static void lose(struct rxm_poller *poller, int err)
 
 static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err, const char *said)
 {
+	struct rxm_conn *conn = tx->gone ? NULL : tx->conn;
 	char text[RXM_WHY];
 
 	/* this error also occurs if the peer has closed; if its event has arrived, it is the reason to report */
@@ -111,6 +128,9 @@ static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err,
 		said = text;
 	}
 	rxm_tx_below_done(tx, err, said);
+	/* a connection that has receives of its own ends when these are flushed; shared receives are not */
+	if (conn && conn->shares && conn->state != RXM_CONN_DOWN && conn != poller->ending)
+		rxm_conn_fail(conn, FI_ECONNRESET, "the connection was lost: an operation failed");
 }
 
 /* The provider below has completed a write, and now its target refuses it. */
@@ -142,6 +162,7 @@ static void take_error(struct rxm_poller *poller)
 	char said[RXM_WHY - 40], why[RXM_WHY];
 	struct rxm_ctx *ctx;
 	struct rxm_conn *conn;
+	struct rxm_rx *rx;
 
 	/* if the entry cannot be read, or stays in the queue as an overrun does, it blocks all entries after it */
 	if (fi_cq_readerr(poller->cq, &entry, 0) != 1 || entry.err == FI_EOVERRUN) {
@@ -158,8 +179,13 @@ static void take_error(struct rxm_poller *poller)
 		take_tx_error(poller, fab_container(ctx, struct rxm_tx, ctx), entry.err, said);
 		return;
 	}
-	conn = fab_container(ctx, struct rxm_rx, ctx)->conn;
-	if (conn->state == RXM_CONN_DOWN)
+	rx = fab_container(ctx, struct rxm_rx, ctx);
+	conn = rx->shared ? entry.buf : rx->conn;
+	if (rx->shared) {
+		poller->srx_posted--;
+		rxm_srx_repost(poller, rx);
+	}
+	if (!conn || conn->state == RXM_CONN_DOWN)
 		return;
 	if (entry.err == FI_ETRUNC)
 		rxm_conn_broken(conn, "a packet longer than its buffer");
@@ -187,7 +213,7 @@ static bool read_cq(struct rxm_poller *poller)
 	if (poller->reading)
 		return false;
 	poller->reading = true;
-	for (int i = 0; i < PASS_MAX && !poller->lost; i++) {
+	for (int left = rxm_params.comp_max; left > 0 && !poller->lost; left -= BATCH) {
 		ssize_t cnt = fi_cq_read(poller->cq, entry, BATCH);
 
 		if (cnt == -FI_EAGAIN && !rxm_conn_ended(poller)) {
@@ -399,6 +425,8 @@ static int poller_open(struct rxm_domain *domain, struct fab_engine *engine, str
 		free(poller);
 		return ret;
 	}
+	if (domain->mr_local)
+		rxm_srx_open(domain, poller);
 	rxm_poller_start(poller, domain->mr_local);
 	fab_list_add_tail(&domain->pollers, &poller->link);
 	*out = poller;
@@ -415,6 +443,7 @@ static void poller_close(struct rxm_poller *poller)
 	rxm_poller_settle(poller);
 	fab_engine_unlock(poller->engine);
 	fab_list_remove(&poller->link);
+	rxm_srx_close(poller);
 	fi_close(&poller->cq->fid);
 	fi_close(&poller->eq->fid);
 	free(poller);

@@ -13,6 +13,9 @@ struct rxm_params rxm_params = {
 	.tx_size = RXM_TX_SIZE,
 	.rx_size = RXM_RX_SIZE,
 	.conn_rx = RXM_CONN_RX,
+	.use_srx = true,
+	.msg_tx = RXM_MSG_TX,
+	.comp_max = 1024,
 	.connect_timeout_ms = 600000,
 	.holdoff_ms = 1000,
 };
@@ -43,8 +46,17 @@ static const struct fab_param params[] = {
 	  "Default of rx_attr->size, the number of receives that may be posted to an endpoint; further ones get "
 	  "-FI_EAGAIN (default: 4096)" },
 	{ "msg_rx_size", FI_PARAM_SIZE_T, &rxm_params.conn_rx, 16, 4096,
-	  "Receives that each connection posts, and so the packets that a peer may send before they are processed "
+	  "Packets that a peer may send before they are processed, and receives that each connection posts if they are "
+	  "not shared (use_srx) "
 	  "(default: 64)" },
+	{ "use_srx", FI_PARAM_BOOL, &rxm_params.use_srx, 0, 1,
+	  "The connections of an endpoint share their packet buffers, so that memory does not grow with the peers, "
+	  "where the provider below has shared receives (verbs over RC); otherwise each has its own (default: on)" },
+	{ "msg_tx_size", FI_PARAM_SIZE_T, &rxm_params.msg_tx, 16, 65535,
+	  "Operations that a connection can have under way in the provider below; one less than a power of two makes "
+	  "the best use of a device's memory (default: 255)" },
+	{ "comp_per_progress", FI_PARAM_INT, &rxm_params.comp_max, 1, 1 << 20,
+	  "Completions of the provider below that a pass takes at most (default: 1024)" },
 	{ "use_rndv_write", FI_PARAM_BOOL, &rxm_params.rndv_write, 0, 1,
 	  "The sender writes long messages into the receive buffer, instead of the receiver reading them; only with "
 	  "peers that run this library too (default: off)" },
@@ -55,10 +67,6 @@ static const struct fab_param params[] = {
 	  "Time after a failed connect during which operations to that peer fail at once, milliseconds "
 	  "(default: 1000)" },
 
-	{ "msg_tx_size", FI_PARAM_SIZE_T, NULL, 0, 0,
-	  "the provider below sets the number of its operations" },
-	{ "comp_per_progress", FI_PARAM_INT, NULL, 0, 0, "a progress pass reads all completions" },
-	{ "use_srx", FI_PARAM_BOOL, NULL, 0, 0, "each connection posts its own receives" },
 	{ "cm_progress_interval", FI_PARAM_INT, NULL, 0, 0,
 	  "connections are looked after when something comes" },
 	{ "cq_eq_fairness", FI_PARAM_INT, NULL, 0, 0, "connections are looked after when something comes" },

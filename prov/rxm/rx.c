@@ -19,8 +19,7 @@ static inline int post(struct rxm_rx *rx)
 	struct rxm_conn *conn = rx->conn;
 
 	fab_list_add_tail(&conn->posted, &rx->link);
-	return (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rxm_chunk_desc(conn->rx_mem), FI_ADDR_UNSPEC,
-			     &rx->ctx);
+	return (int) fi_recv(conn->below, rx->pkt, conn->ep->rx_len, rx->desc, FI_ADDR_UNSPEC, &rx->ctx);
 }
 
 void rxm_rx_repost(struct rxm_rx *rx)
@@ -28,6 +27,10 @@ void rxm_rx_repost(struct rxm_rx *rx)
 	struct rxm_conn *conn = rx->conn;
 	int ret;
 
+	if (rx->shared) {
+		rxm_srx_repost(conn->ep->poller, rx);
+		return;
+	}
 	if (conn->state == RXM_CONN_DOWN)
 		return;
 	ret = post(rx);
@@ -62,6 +65,8 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 	int ret = 0;
 
 	conn->rx_cnt = (uint32_t) rxm_params.conn_rx;
+	if (conn->shares)
+		return rxm_srx_join(conn);
 	conn->rx_mem = rxm_chunk_alloc(ep->domain->mr_local ? ep->domain->below : NULL, stride, conn->rx_cnt);
 	conn->rx = calloc(conn->rx_cnt, sizeof(*conn->rx));
 	if (!conn->rx_mem || !conn->rx)
@@ -72,6 +77,7 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 		rx->ctx.kind = RXM_CTX_RX;
 		rx->conn = conn;
 		rx->pkt = (struct rxm_pkt *) (rxm_chunk_mem(conn->rx_mem) + i * stride);
+		rx->desc = rxm_chunk_desc(conn->rx_mem);
 		fab_list_init(&rx->link);
 		ret = post(rx);
 	}
@@ -202,6 +208,24 @@ static bool check_packet(struct rxm_conn *conn, const struct rxm_rx *rx)
 	return false;
 }
 
+/* The connection has ended over a packet: the buffer goes back, if others share it. */
+static void abandon(struct rxm_rx *rx)
+{
+	if (rx->shared)
+		rxm_srx_repost(rx->conn->ep->poller, rx);
+}
+
+/* True if a peer without credit has made this end keep more than it may. Its buffers cannot be held back from it, since
+ * others share them. */
+static bool keeps_too_much(struct rxm_conn *conn)
+{
+	if (conn->ext || !conn->shares || conn->kept_len <= RXM_KEEP_SHARED)
+		return false;
+	rxm_conn_fail(conn, FI_ENOBUFS, "it has sent more unexpected messages than are kept for a peer without credit "
+		      "(FI_OFI_RXM_USE_SRX=0 lets it wait)");
+	return true;
+}
+
 static void take_packet(struct rxm_rx *rx)
 {
 	struct rxm_conn *conn = rx->conn;
@@ -209,21 +233,25 @@ static void take_packet(struct rxm_rx *rx)
 	enum rxm_load load = RXM_ASKS;
 	bool too_much;
 
-	if (!rx->bare && !check_packet(conn, rx))
+	if (!rx->bare && !check_packet(conn, rx)) {
+		abandon(rx);
 		return;
+	}
 	if (rx->bare)
 		rxm_msg_bare(&in);
 	else
 		load = dispatch(&in);
 	rx->bare = false;
-	if (conn->state == RXM_CONN_DOWN || !spends(conn, load))
+	if (conn->state == RXM_CONN_DOWN || !spends(conn, load) || keeps_too_much(conn)) {
+		abandon(rx);
 		return;
+	}
 	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
 	/* a message holds back the credit of one packet; of several segments, that of the last */
 	if (too_much && conn->ext && !in.kept->no_credit) {
 		in.kept->no_credit = true;
 		load = RXM_FREE;
-	} else if (too_much && !conn->ext && !in.kept->rx && !in.kept->part) {
+	} else if (too_much && !conn->ext && !conn->shares && !in.kept->rx && !in.kept->part) {
 		in.kept->rx = rx;
 	}
 	if (!in.kept || in.kept->rx != rx)
@@ -274,9 +302,19 @@ void rxm_rx_last_words(struct rxm_conn *conn)
 
 void rxm_rx_packet(struct rxm_rx *rx, size_t len)
 {
+	struct rxm_conn *conn = rx->conn;
+
 	rx->len = len;
+	if (rx->shared) {
+		/* in the order of the packets, which wait for the handshake at most */
+		if (__builtin_expect(conn->state == RXM_CONN_UP && !rx->written && fab_list_empty(&conn->posted), 1)) {
+			take_packet(rx);
+			return;
+		}
+		fab_list_add_tail(&conn->posted, &rx->link);
+	}
 	rx->arrived = true;
-	rxm_rx_resume(rx->conn);
+	rxm_rx_resume(conn);
 }
 
 void rxm_rx_bare(struct rxm_rx *rx, const struct fi_cq_tagged_entry *entry)

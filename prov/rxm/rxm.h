@@ -368,6 +368,22 @@ static inline void rxm_rx_release(struct rxm_conn *conn)
 /* The status in a peer's packet as a positive FI_E*, or 0; a value out of range becomes FI_EIO. */
 int rxm_wire_err(uint64_t status);
 
+/* ---- srx.c: lock held, except in open and close ---- */
+
+/* Open the shared receives of a new poller, if the provider below has what they need and FI_OFI_RXM_USE_SRX permits;
+ * poller->srx tells. */
+void rxm_srx_open(struct rxm_domain *domain, struct rxm_poller *poller);
+/* Free them. No connection uses them. */
+void rxm_srx_close(struct rxm_poller *poller);
+/* A connection will use them: make sure that there are some. 0 or -FI_E*. */
+int rxm_srx_join(struct rxm_conn *conn);
+/* More than half of the shared receives are in use: add some, if that is useful. */
+void rxm_srx_enlarge(struct rxm_poller *poller);
+/* Post a shared receive again, which is in no list. */
+void rxm_srx_repost(struct rxm_poller *poller, struct rxm_rx *rx);
+/* A connection has ended: post those again that it has. */
+void rxm_srx_return(struct rxm_conn *conn);
+
 /* ---- rndv.c: lock held; each may end the connection. len is the number of bytes behind the headers of pkt, and not
  * checked yet (so in atomic.c) ---- */
 

@@ -7,13 +7,13 @@
 #define VRB_DONE_H
 
 #include <arpa/inet.h>
-#include "verbs/verbs.h"
+#include "verbs/srx.h"
 
 #define VRB_DONE	static inline __attribute__((always_inline))
 
 /* Write an entry of size bytes to the reader; size is taker->size, a constant. */
 VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, uint64_t flags, uint64_t len,
-		       uint64_t data)
+		       void *buf, uint64_t data)
 {
 	struct fab_comp *to = (struct fab_comp *) taker->to;
 
@@ -25,7 +25,7 @@ VRB_DONE void vrb_take(struct fab_cq_taker *taker, size_t size, void *context, u
 		to->len = len;
 	}
 	if (size > offsetof(struct fab_comp, buf)) {
-		to->buf = NULL;
+		to->buf = buf;
 		to->data = data;
 	}
 	if (size > offsetof(struct fab_comp, tag))
@@ -41,7 +41,7 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 			     ep->base.report.counted, 0))
 		return false;
 	ep->tx_head++;
-	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, 0);
+	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, NULL, 0);
 	return true;
 }
 
@@ -49,19 +49,20 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab_cq_taker *taker, size_t size)
 {
 	uint64_t flags = fab_op_desc[FAB_OP_RECV].cq_flags, data = 0;
-	struct vrb_ep *ep = rx->ep;
-	void *context = rx->context;
+	struct vrb_ep *owner = rx->ep, *ep = owner->srx ? vrb_srx_taker(owner->srx, wc->qp_num) : owner;
+	void *context = rx->context, *buf;
 
-	if (__builtin_expect(ep->base.bound.rx_cq != taker->cq || ep->srx || ep->base.report.rx_selective ||
+	if (__builtin_expect(!ep || ep->base.bound.rx_cq != taker->cq || ep->base.report.rx_selective ||
 			     ep->base.report.counted || wc->opcode != IBV_WC_RECV, 0))
 		return false;
-	fab_pool_put(&ep->rx_pool, rx);
-	ep->rx_cnt--;
+	buf = owner->srx ? ep->base.ep_fid.fid.context : NULL;	/* FAB_OPT_NAMES_TAKER */
+	fab_pool_put(&owner->rx_pool, rx);
+	owner->rx_cnt--;
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		flags |= FI_REMOTE_CQ_DATA;
 		data = ntohl(wc->imm_data);
 	}
-	vrb_take(taker, size, context, flags, wc->byte_len, data);
+	vrb_take(taker, size, context, flags, wc->byte_len, buf, data);
 	return true;
 }
 

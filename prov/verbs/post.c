@@ -128,6 +128,8 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	struct fab_comp comp = make_comp(code, rx->context, 0);
 	uint64_t flags = rx->flags;
 
+	if (owner->srx && ep)
+		comp.buf = ep->base.ep_fid.fid.context;	/* FAB_OPT_NAMES_TAKER */
 	fab_pool_put(&owner->rx_pool, rx);
 	owner->rx_cnt--;
 	if (!ep) {

@@ -24,29 +24,10 @@ static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops of contexts, and of 
 
 /* ---- receives and endpoints ---- */
 
-static struct fab_list *bucket(const struct vrb_srx *srx, uint32_t qpn)
-{
-	return (struct fab_list *) &srx->takers[qpn % VRB_SRX_BUCKETS];
-}
-
-struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn)
-{
-	const struct fab_list *list = bucket(srx, qpn);
-	struct fab_list *link;
-
-	fab_list_for_each(list, link) {
-		struct vrb_ep *ep = fab_container(link, struct vrb_ep, taker);
-
-		if (ep->qpn == qpn)
-			return ep;
-	}
-	return NULL;
-}
-
 void vrb_srx_join(struct vrb_ep *ep)
 {
 	ep->qpn = ep->qp->qp_num;
-	fab_list_add_head(bucket(ep->srx, ep->qpn), &ep->taker);
+	fab_list_add_head(&ep->srx->takers[ep->qpn % VRB_SRX_BUCKETS], &ep->taker);
 }
 
 /* How long to wait for a device to report the last receive; some devices may never do. */
@@ -158,6 +139,17 @@ static int srx_close(struct fid *fid)
 	return 0;
 }
 
+static int srx_getopt(fid_t fid, int level, int optname, void *optval, size_t *optlen)
+{
+	if (level != FI_OPT_ENDPOINT || optname != FAB_OPT_NAMES_TAKER)
+		return fab_ep_getopt(fid, level, optname, optval, optlen);
+	if (!optval || !optlen || *optlen < sizeof(bool))
+		return -FI_ETOOSMALL;
+	*(bool *) optval = true;
+	*optlen = sizeof(bool);
+	return 0;
+}
+
 static struct fi_ops srx_fid_ops = {
 	.size = sizeof(struct fi_ops),
 	.close = srx_close,
@@ -167,7 +159,7 @@ static struct fi_ops srx_fid_ops = {
 
 static struct fi_ops_ep srx_ep_ops = {
 	.size = sizeof(struct fi_ops_ep),
-	.getopt = fab_ep_getopt,
+	.getopt = srx_getopt,
 	.setopt = fab_ep_setopt,
 	.rx_size_left = vrb_ep_rx_size_left,
 };

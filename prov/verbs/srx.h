@@ -35,7 +35,19 @@ void vrb_srx_leave(struct vrb_ep *ep);
  * receives that it took, for LAST_NS at most. Lock held. */
 void vrb_srx_settle(struct vrb_ep *ep);
 /* The endpoint whose queue pair has this number; NULL: it has left the context. Lock held. */
-struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn);
+static inline struct vrb_ep *vrb_srx_taker(const struct vrb_srx *srx, uint32_t qpn)
+{
+	const struct fab_list *list = &srx->takers[qpn % VRB_SRX_BUCKETS];
+	struct fab_list *link;
+
+	fab_list_for_each(list, link) {
+		struct vrb_ep *ep = fab_container(link, struct vrb_ep, taker);
+
+		if (ep->qpn == qpn)
+			return ep;
+	}
+	return NULL;
+}
 
 /* Fill the empty slots of the operation tables. Called once, at load. */
 void vrb_srx_fill_ops(void);

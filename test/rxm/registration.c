@@ -520,6 +520,82 @@ static void local_registration_is_not_asked_for(void **state)
 	assert_false(info->domain_attr->mr_mode & FI_MR_LOCAL);
 }
 
+/* ---- memory for packets ---- */
+
+#define PEERS	64
+
+/* An endpoint of b's domain, which a sends a message to. */
+static struct fid_ep *peer_add(void)
+{
+	struct fid_ep *ep;
+	fi_addr_t addr;
+	char name[64], to[8], from[8] = { 0 };
+	size_t len = sizeof(name);
+	unsigned sent = a.done + 1, received = b.done + 1;
+
+	OK(fi_endpoint(b.domain, info, &ep, NULL));
+	OK(fi_ep_bind(ep, &b.av->fid, 0));
+	OK(fi_ep_bind(ep, &b.cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(ep));
+	OK(fi_getname(&ep->fid, name, &len));
+	assert_int_equal(fi_av_insert(a.av, name, 1, &addr, 0, NULL), 1);
+	OK((int) fi_recv(ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, from, 8, NULL, addr, NULL));
+	until(a.done == sent && b.done == received);
+	return ep;
+}
+
+/* All connections of an engine share what is registered for packets, at both ends. */
+static void memory_for_packets_does_not_grow_with_peers(void **state)
+{
+	struct fid_ep *ep[PEERS];
+	uint64_t few;
+	int i;
+
+	(void) state;
+	for (i = 0; i < 8; i++)
+		ep[i] = peer_add();
+	few = pinned_pages();
+	for (; i < PEERS; i++)
+		ep[i] = peer_add();
+	assert_int_equal(pinned_pages(), few);
+	while (i--)
+		OK(fi_close(&ep[i]->fid));
+}
+
+/* Many peers at a time: there are more buffers then, and no packet is lost. */
+static void a_crowd_gets_more_buffers(void **state)
+{
+	struct fid_ep *ep[8];
+	char to[8 * 100][8], from[8] = { 0 };
+	uint64_t few;
+
+	(void) state;
+	for (int i = 0; i < 8; i++) {
+		char name[64];
+		size_t len = sizeof(name);
+
+		ep[i] = peer_add();
+		OK(fi_getname(&a.ep->fid, name, &len));
+	}
+	few = pinned_pages();
+	for (int i = 0; i < 8 * 100; i++)
+		OK((int) fi_recv(a.ep, to[i], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	for (int i = 0; i < 100; i++) {
+		for (int k = 0; k < 8; k++) {
+			ssize_t ret;
+
+			while ((ret = fi_send(ep[k], from, 8, NULL, b.peer, NULL)) == -FI_EAGAIN)
+				drive(&b);
+			OK((int) ret);
+		}
+	}
+	until(a.done == 8 + 800 && b.done == 8 + 800);
+	assert_true(pinned_pages() >= few);
+	for (int i = 0; i < 8; i++)
+		OK(fi_close(&ep[i]->fid));
+}
+
 /* ---- an imported monitor ---- */
 
 static unsigned started, subscribed;
@@ -610,6 +686,8 @@ int main(int argc, char **argv)
 		CASE(churning_memory_moves_no_wrong_byte),
 		CASE(shared_memory_is_not_cached),
 		CASE(local_registration_is_not_asked_for),
+		CASE(memory_for_packets_does_not_grow_with_peers),
+		CASE(a_crowd_gets_more_buffers),
 	};
 	const struct CMUnitTest bounded[] = { CASE(the_cache_is_bounded) };
 	const struct CMUnitTest off[] = {

@@ -14,7 +14,7 @@ read -ra cc <<<"$CC"
 "${cc[@]}" -O2 -g -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
 # What of a call is not its own: the device's, and looks for events of connections, which go by the clock.
-not_counted='^(sv_(post_send|post_recv|poll_cq)|rxm_conn_event)$'
+not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event)$'
 
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
 # device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.
@@ -33,6 +33,7 @@ instructions() {
 	all=$(awk '/PROGRAM TOTALS/ { gsub(",", "", $1); print $1; exit }' "$work/table")
 	# a function has a line for each file that its code comes from: the one of its own file has the largest count
 	other=$(awk -v "what=$not_counted" '
+		{ sub(/\( +/, "(") }		# "( 8.09%)" is one field, as "(18.09%)" is
 		split($3, part, ":") == 2 && part[2] ~ what { gsub(",", "", $1); if ($1 > most[part[2]]) most[part[2]] = $1 + 0 }
 		END { for (name in most) sum += most[name]; print sum + 0 }' "$work/table")
 	[ -n "$all" ] || return

@@ -20,6 +20,11 @@ int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, boo
 			  uint64_t kinds, uint64_t flags);
 /* fi_close() of a context that endpoints use: returns -FI_EBUSY, logged. what: "receive" or "transmit". */
 int fab_shared_busy(const struct fab_ep *ctx, const char *what);
+/* An option of shared receive contexts, of type bool, for fi_getopt(3). 0 and true: `buf` of a completion is the
+ * context of the endpoint (fi_endpoint(3)) that took the receive. An error: nothing in a completion names the
+ * endpoint. */
+#define FAB_OPT_NAMES_TAKER	((int) (FI_PROV_SPECIFIC | 0x77656674))
+
 /* fi_enable() of an endpoint with FI_SHARED_CONTEXT that has no context bound: returns -FI_EOPBADSTATE, logged. */
 int fab_shared_missing(const struct fab_ep *ep);
 
