@@ -131,7 +131,7 @@ static int open_location(struct settings *own, const char *location)
 		snprintf(path, sizeof(path), "%s", location);
 	else
 		snprintf(path, sizeof(path), "%s/ofi_%d.log", location, (int) getpid());
-	own->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t) mode & ALLPERMS);
+	own->fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_EXCL | O_CLOEXEC, (mode_t) mode & 07777);
 	return own->fd < 0 ? -errno : 0;
 }
 

@@ -35,6 +35,8 @@ FAB_EXPORT const char *fi_strerror(int errnum)
 {
 	long code = labs((long) errnum);
 
+	if (!code)
+		return "Success";	/* musl has another word for it */
 	if (code < FI_ERRNO_OFFSET)
 		return strerror((int) code);
 	return code < FI_ERRNO_MAX ? texts[code - FI_ERRNO_OFFSET] : texts[0];

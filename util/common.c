@@ -2,6 +2,7 @@
 /* Options, help, messages, numbers and names for the utilities. */
 #include "common.h"
 
+#include <byteswap.h>
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -289,6 +290,21 @@ const char *util_addr_text(uint32_t addr_format, const void *addr, size_t len)
 	for (i = 0; i < len && used + 3 < sizeof(text); i++)
 		used += (size_t) snprintf(text + used, sizeof(text) - used, "%02x", ((const uint8_t *) addr)[i]);
 	return text;
+}
+
+void util_addr_to_host(uint32_t addr_format, void *addr, size_t len)
+{
+	struct sockaddr_in6 in6 = { 0 };
+
+	if (addr_format > FI_SOCKADDR_IN6 || len < sizeof(struct sockaddr_in) || len > sizeof(in6))
+		return;
+	memcpy(&in6, addr, len);
+	if (in6.sin6_family != bswap_16(AF_INET) && in6.sin6_family != bswap_16(AF_INET6))
+		return;
+	in6.sin6_family = bswap_16(in6.sin6_family);
+	if (in6.sin6_family == AF_INET6)
+		in6.sin6_scope_id = bswap_32(in6.sin6_scope_id);
+	memcpy(addr, &in6, len);
 }
 
 uint64_t util_now_ns(void)

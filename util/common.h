@@ -77,6 +77,10 @@ int util_parse_enum(const char *what, const char *text, enum fi_type type, const
  * otherwise bytes in hexadecimal; "none" if len is 0. Valid until the next call. */
 const char *util_addr_text(uint32_t addr_format, const void *addr, size_t len);
 
+/* Bring an address from a machine of the other byte order into the order of this one: of a socket address, the family
+ * and the scope. All else is in network order, or text, and stays. Addresses of this byte order stay as they are. */
+void util_addr_to_host(uint32_t addr_format, void *addr, size_t len);
+
 /* The host's monotonic clock, in nanoseconds. */
 uint64_t util_now_ns(void);
 

@@ -14,6 +14,7 @@
 #include "pp.h"
 
 #include <arpa/inet.h>
+#include <byteswap.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -422,6 +423,9 @@ int pp_ctrl_recv_name(struct pp *pp, void **name, size_t *len, uint32_t *addr_fo
 		free(buf);
 		return ret;
 	}
+	if (*addr_format > UINT16_MAX)	/* the peer's byte order is the other one */
+		*addr_format = bswap_32(*addr_format);
+	util_addr_to_host(*addr_format, buf, *len);
 	snprintf(pp->peer, sizeof(pp->peer), "%s", util_addr_text(*addr_format, buf, *len));
 	pp_debug(pp, "the peer's address is %s", pp->peer);
 	*name = buf;

@@ -26,6 +26,8 @@
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
 
+#include "../../util/common.h"
+
 #define CHUNK 256
 #define DGRAM_WINDOW 64                 /* more than come before they are asked for: a name, and a step or two */
 #define CHUNK_DATA (CHUNK - sizeof(uint16_t))
@@ -208,6 +210,7 @@ static int wait_for_name(const struct pp *test, struct inband *inband)
 		ret = wait_chunk(inband, "a client (-A sets how long)");
 	if (ret)
 		return ret;
+	util_addr_to_host(pp->info->addr_format, inband->data, inband->len);
 	ret = pp_insert_peer(pp, pp->av, inband->data, pp->info->addr_format, &pp->peer_addr);
 	inband->len = 0;
 	return ret;

@@ -41,6 +41,17 @@ static int libc_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 	return getpeername(fd, addr, len);
 }
 
+/* The flags are int in glibc and unsigned in musl. */
+static int libc_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
+{
+	return sendmmsg(fd, msgs, cnt, flags);
+}
+
+static int libc_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *timeout)
+{
+	return recvmmsg(fd, msgs, cnt, flags, timeout);
+}
+
 static int libc_add_seals(int fd, int seals)
 {
 	return fcntl(fd, F_ADD_SEALS, seals);
@@ -85,8 +96,8 @@ const struct fab_sock_ops fab_sock_libc = {
 	.sendmsg = sendmsg,
 	.recv = recv,
 	.recvmsg = recvmsg,
-	.sendmmsg = sendmmsg,
-	.recvmmsg = recvmmsg,
+	.sendmmsg = libc_sendmmsg,
+	.recvmmsg = libc_recvmmsg,
 	.shutdown = shutdown,
 	.close = close,
 	.epoll_create1 = epoll_create1,

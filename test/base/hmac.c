@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <linux/if_alg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -224,8 +225,12 @@ static void without_kernel_and_library_it_is_missing(void **state)
 
 static void results_are_those_of_rfc_4231(void **state)
 {
+	const char *missing = fab_hmac_missing();
+
 	(void) state;
-	assert_null(fab_hmac_missing());
+	if (missing && getenv("CROSS_ARCH"))	/* qemu has no AF_ALG, and there may be no libcrypto of that machine */
+		unit_skip(missing);
+	assert_null(missing);
 	check_vectors();
 }
 

@@ -115,7 +115,8 @@ static void empty_messages_count_too(void **state)
 
 	tcp_params.unexp_max = MAX;
 	for (int i = 0; i < CNT && sent < CNT * len; i++) {
-		ssize_t ret = send(fd, (const char *) &frame + sent % len, len - sent % len, MSG_DONTWAIT | MSG_NOSIGNAL);
+		ssize_t ret = send(fd, (const char *) &frame + sent % len, len - sent % len,
+				   MSG_DONTWAIT | MSG_NOSIGNAL);
 
 		sent += ret > 0 ? ret : 0;
 		if (ret < 0 || i % 64 == 0)
