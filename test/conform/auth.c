@@ -270,7 +270,7 @@ static fi_addr_t insert_under(struct side *s, struct side *peer, fi_addr_t key)
 }
 
 /* An endpoint with several keys talks under each of them, and completions tell peers apart by address and key. */
-TEST_PROV(one_endpoint_has_many_keys, FI_MSG | FI_SOURCE, RDM_ONLY)
+TEST_PROV(one_endpoint_has_many_keys, FI_MSG | FI_SOURCE, RDM_ONLY, .since = FI_VERSION(1, 20))
 {
 	struct side *many, *other, *a, *b;
 	fi_addr_t key_a, key_b, under_a, under_b, to_a, to_b;
@@ -312,7 +312,7 @@ TEST_PROV(one_endpoint_has_many_keys, FI_MSG | FI_SOURCE, RDM_ONLY)
 }
 
 /* A key is found again by its handle and by the entries under it; what is none is refused. */
-TEST_PROV(av_keys_are_looked_up, FI_MSG, RDM_ONLY)
+TEST_PROV(av_keys_are_looked_up, FI_MSG, RDM_ONLY, .since = FI_VERSION(1, 20))
 {
 	struct side *s, *peer;
 	fi_addr_t key, entry, none = 77;
@@ -336,7 +336,7 @@ TEST_PROV(av_keys_are_looked_up, FI_MSG, RDM_ONLY)
 }
 
 /* A vector takes as many keys as max_ep_auth_key says, and each of them again; one more is -FI_ENOSPC. */
-TEST_PROV(keys_are_counted, FI_MSG, RDM_ONLY)
+TEST_PROV(keys_are_counted, FI_MSG, RDM_ONLY, .since = FI_VERSION(1, 20))
 {
 	fi_addr_t first, handle;
 	struct side *s;
@@ -356,7 +356,7 @@ TEST_PROV(keys_are_counted, FI_MSG, RDM_ONLY)
 }
 
 /* A region can be limited to one key of the vector. */
-TEST_PROV(region_is_limited_to_an_av_key, FI_MSG | FI_RMA | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(region_is_limited_to_an_av_key, FI_MSG | FI_RMA | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(1, 20))
 {
 	struct side *s, *a, *b;
 	struct fi_mr_auth_key limit;
@@ -379,7 +379,7 @@ TEST_PROV(region_is_limited_to_an_av_key, FI_MSG | FI_RMA | FI_DIRECTED_RECV, RD
 }
 
 /* A receive with FI_AUTH_KEY is for messages under that key alone, whoever sends them; others are left to others. */
-TEST_PROV(receive_for_a_key, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(receive_for_a_key, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(1, 20))
 {
 	struct side *s, *a, *b;
 	fi_addr_t key_a, key_b, none = 9;

@@ -2,6 +2,7 @@
 /*
  * Addresses that cannot be connected to, FI_FIREWALL_ADDR: whoever is there connects to us, and until then what is sent
  * to it waits. (That nobody tries: test/tcp/firewall.c. That the wait ends: deadline.c.)
+ * Source: fi_av(3).
  */
 #include <string.h>
 
@@ -32,7 +33,7 @@ static const struct call_row kinds[] = {
 };
 
 /* Each kind of operation waits for the peer to connect, and is carried out then. */
-TEST_TABLE(firewalled_peer_is_waited_for, kinds, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY)
+TEST_TABLE(firewalled_peer_is_waited_for, kinds, FI_MSG | FI_TAGGED | FI_RMA, RDM_ONLY, .since = FI_VERSION(2, 6))
 {
 	enum call call = ROW(kinds)->call;
 	struct pair p = firewalled_pair(t);
@@ -63,7 +64,7 @@ TEST_TABLE(firewalled_peer_is_waited_for, kinds, FI_MSG | FI_TAGGED | FI_RMA, RD
 }
 
 /* It makes no difference to who is connected already. */
-TEST_PROV(firewalled_peer_that_is_connected, FI_MSG, RDM_ONLY)
+TEST_PROV(firewalled_peer_that_is_connected, FI_MSG, RDM_ONLY, .since = FI_VERSION(2, 6))
 {
 	struct pair p = firewalled_pair(t);
 	fi_addr_t again;
@@ -77,7 +78,7 @@ TEST_PROV(firewalled_peer_that_is_connected, FI_MSG, RDM_ONLY)
 }
 
 /* The other ways to insert know it, too, and so do vectors that processes share. */
-TEST_PROV(firewall_flag_of_every_insertion, FI_MSG | FI_SHARED_AV, RDM_ONLY)
+TEST_PROV(firewall_flag_of_every_insertion, FI_MSG | FI_SHARED_AV, RDM_ONLY, .since = FI_VERSION(2, 6))
 {
 	struct pair p = pair_open(t, .unconnected = true);
 	struct fi_av_attr attr = { .type = FI_AV_TABLE, .name = "conform firewalled" };
@@ -99,7 +100,7 @@ TEST_PROV(firewall_flag_of_every_insertion, FI_MSG | FI_SHARED_AV, RDM_ONLY)
 }
 
 /* Connections of contexts go one way: such a peer can never be sent to, which the first operation says. */
-TEST_PROV(firewalled_peer_of_a_context, FI_MSG | FI_NAMED_RX_CTX, RDM_ONLY)
+TEST_PROV(firewalled_peer_of_a_context, FI_MSG | FI_NAMED_RX_CTX, RDM_ONLY, .since = FI_VERSION(2, 6))
 {
 	struct scalable s = scalable_open(t, 1, 1);
 	struct side *other = side_open(t);
@@ -111,7 +112,7 @@ TEST_PROV(firewalled_peer_of_a_context, FI_MSG | FI_NAMED_RX_CTX, RDM_ONLY)
 }
 
 /* Where there is no such thing, the flag that says so is refused, and not ignored. */
-TEST_PROV(firewall_flag_is_refused, FI_MSG, UNCONNECTED)
+TEST_PROV(firewall_flag_is_refused, FI_MSG, UNCONNECTED, .since = FI_VERSION(2, 6))
 {
 	struct side *s = side_open(t);
 	fi_addr_t addr;

@@ -3,6 +3,7 @@
  * Every capability that a provider offers is shown to be there by a test: the table says which, and fails for a bit
  * that is offered and has none. Then the tests of those that no other file is about: each direction alone, here and
  * elsewhere.
+ * Source: fi_getinfo(3), fi_endpoint(3).
  */
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,7 @@ static bool shows(const struct shown *s, uint64_t cap)
 	return s->cap == cap && c && c->caps & cap && (!c->types || c->types & BIT(run.type));
 }
 
+/* Each capability that the provider offers with this endpoint type has a test that shows it. */
 TEST_PROV(each_that_is_offered_is_shown, 0)
 {
 	uint64_t caps = all_offered(t), cap;
@@ -112,6 +114,7 @@ static void expect_not_there(ssize_t ret)
 		CHECK_RET(ret, -FI_ENOSYS);
 }
 
+/* Of an endpoint with FI_SEND alone, and a peer with FI_RECV alone: the one sends, the other receives, and no more. */
 TEST_PROV(send_alone, FI_MSG | FI_SEND | FI_RECV)
 {
 	struct pair p = complement_open(t, FI_MSG | FI_SEND, FI_MSG | FI_RECV);
@@ -157,11 +160,13 @@ static void rma_alone(struct test *t, uint64_t mine, uint64_t its, enum call can
 	expect_not_there(try_op(p.b, can, .buf = buf, .len = 8, .raddr = back.addr, .key = back.key));
 }
 
+/* Of an endpoint with FI_WRITE alone, and a peer with FI_REMOTE_WRITE alone: writes work, reads are not there. */
 TEST_PROV(write_alone, FI_RMA | FI_WRITE | FI_REMOTE_WRITE)
 {
 	rma_alone(t, FI_WRITE, FI_REMOTE_WRITE, WRITE, READ);
 }
 
+/* Of an endpoint with FI_READ alone, and a peer with FI_REMOTE_READ alone: reads work, writes are not there. */
 TEST_PROV(read_alone, FI_RMA | FI_READ | FI_REMOTE_READ)
 {
 	rma_alone(t, FI_READ, FI_REMOTE_READ, READ, WRITE);
@@ -169,6 +174,7 @@ TEST_PROV(read_alone, FI_RMA | FI_READ | FI_REMOTE_READ)
 
 /* ---- how far */
 
+/* FI_LOCAL_COMM: endpoints of one host reach each other, both ways. */
 TEST_PROV(on_this_host, FI_MSG | FI_LOCAL_COMM)
 {
 	struct pair p = pair_open(t);

@@ -3,6 +3,7 @@
  * What real clients ask, one row a client: the hints as their code sets them, and what makes them take the answer. A
  * client that needs a capability which the provider does not offer is skipped with that capability's name. Then the
  * rules that several of them enforce, named after the clients.
+ * Source: fi_getinfo(3).
  */
 #include <ifaddrs.h>
 #include <limits.h>
@@ -339,6 +340,7 @@ struct opts client_opts(const char *name)
 	return opts_of(c);
 }
 
+/* The hints of each client find an entry that passes its checks and can be opened. */
 TEST_TABLE(hints, clients, 0)
 {
 	const struct client *c = ROW(clients);
@@ -376,6 +378,7 @@ static const struct flag_row tcp_caps[] = {
 	{ "local_comm", FI_LOCAL_COMM }, { "all", FI_MSG | FI_TAGGED | FI_RMA },
 };
 
+/* tcp offers each of these capabilities with both reliable endpoint types, as far as fi_getinfo(3) allows them there. */
 TEST_TABLE(tcp_offers, tcp_caps, 0, RELIABLE)
 {
 	uint64_t caps = ROW(tcp_caps)->flags;

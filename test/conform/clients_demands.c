@@ -7,6 +7,7 @@
  * Not in it, as other programs show it: a logger of the application (Mercury, DAOS: test/core/log), variables that
  * clients set (test/conform/clients-environment runs all of their tests with them), Debian's Open MPI itself
  * (test/client).
+ * Source: fi_getinfo(3).
  */
 #include <string.h>
 
@@ -133,6 +134,7 @@ static const struct demand demands[] = {
 	{ "derecho_calls", { "clients_msg/derecho_sequence" } },
 };
 
+/* Each demand that was collected names at least one test, and these tests exist. */
 TEST_PROV(each_demand_has_its_test, 0, .alone = true)
 {
 	size_t i, k;

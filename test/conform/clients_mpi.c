@@ -2,6 +2,7 @@
 /*
  * What MPI libraries do with the entry they have taken, call by call: MPICH's ch4:ofi, Open MPI's mtl and btl, oneCCL.
  * The two sides are two processes of the client.
+ * Source: fi_getinfo(3), fi_endpoint(3), fi_av(3), fi_msg(3).
  */
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_ext.h>
@@ -203,6 +204,7 @@ static void mpich_check_rma(struct mpich *a, struct mpich *b)
 	expect_no_completion(a->s);
 }
 
+/* The calls of MPICH (ch4:ofi), from the addresses to active messages, put and get. */
 TEST_PROV(mpich_sequence, FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV, RDM_ONLY)
 {
 	struct fi_info *info = client_info(t, "mpich_ch4");
@@ -270,11 +272,13 @@ static void mtl_sequence(struct test *t, const char *name)
 	expect_tx(a);
 }
 
+/* The calls of the mtl of Open MPI 4.1. */
 TEST_PROV(ompi_mtl_4_sequence, FI_TAGGED, RDM_ONLY)
 {
 	mtl_sequence(t, "ompi_mtl_4.1");
 }
 
+/* The calls of the mtl of Open MPI's main branch. */
 TEST_PROV(ompi_mtl_main_sequence, FI_TAGGED | FI_MSG, RDM_ONLY)
 {
 	mtl_sequence(t, "ompi_mtl_main");
@@ -328,6 +332,7 @@ static void btl_check_atomics(struct side *a, struct region *r, uint64_t *word)
 	CHECK_EQ(*word, 7);
 }
 
+/* The calls of Open MPI's btl: put, get and atomics on one region. */
 TEST_PROV(ompi_btl_sequence, FI_RMA | FI_ATOMIC, RDM_ONLY)
 {
 	struct fi_info *info = client_info(t, "ompi_btl");
@@ -348,6 +353,7 @@ TEST_PROV(ompi_btl_sequence, FI_RMA | FI_ATOMIC, RDM_ONLY)
 
 /* ---- oneCCL: tagged only, probes, and takes both answers for "no message" */
 
+/* The calls of oneCCL: tagged messages, and probes that find nothing. */
 TEST_PROV(oneccl_sequence, FI_TAGGED, RDM_ONLY)
 {
 	struct fi_info *info = client_info(t, "oneccl");

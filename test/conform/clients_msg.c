@@ -2,6 +2,7 @@
 /*
  * What clients with connected endpoints do, call by call: HCL, LDMS's zap, JULEA, derecho. One side listens, the other
  * connects.
+ * Source: fi_cm(3), fi_msg(3), fi_rma(3).
  */
 #include <string.h>
 
@@ -37,6 +38,7 @@ static void check_traffic(struct pair *p)
 	CHECK_MEM(r.buf, out, 30000);
 }
 
+/* The calls of HCL on connected endpoints. */
 TEST_PROV(hcl_sequence, FI_MSG | FI_RMA, CONNECTED)
 {
 	struct opts o = client_opts("hcl");

@@ -2,6 +2,7 @@
 /*
  * What one-sided runtimes do with the entry they have taken, call by call: Sandia OpenSHMEM, GASNet-EX, Chapel. The two
  * sides are two processes of the client.
+ * Source: fi_rma(3), fi_atomic(3), fi_cntr(3).
  */
 #include <rdma/fi_atomic.h>
 #include <string.h>
@@ -153,16 +154,19 @@ static void sos_sequence(struct test *t, const char *name)
 	sos_check_atomics(&a, &b);
 }
 
+/* The calls of Sandia OpenSHMEM with regions that start at offset 0. */
 TEST_PROV(sos_sequence_scalable, FI_RMA | FI_ATOMIC, RDM_ONLY)
 {
 	sos_sequence(t, "sos");
 }
 
+/* The same with virtual addresses and keys of the provider, and manual progress. */
 TEST_PROV(sos_sequence_basic, FI_RMA | FI_ATOMIC, RDM_ONLY)
 {
 	sos_sequence(t, "sos_manual_basic");
 }
 
+/* The same with counters at the target. */
 TEST_PROV(sos_sequence_target_counters, FI_RMA | FI_ATOMIC | FI_RMA_EVENT, RDM_ONLY)
 {
 	sos_sequence(t, "sos_target_counters");
@@ -231,11 +235,13 @@ static void gasnet_sequence(struct test *t, const char *name)
 	CHECK_MEM(in, out, 8192);
 }
 
+/* The calls of GASNet-EX with virtual addresses and keys of the provider. */
 TEST_PROV(gasnet_sequence_basic, FI_RMA | FI_MSG | FI_MULTI_RECV, RDM_ONLY)
 {
 	gasnet_sequence(t, "gasnet");
 }
 
+/* The same with regions that start at offset 0. */
 TEST_PROV(gasnet_sequence_scalable, FI_RMA | FI_MSG | FI_MULTI_RECV, RDM_ONLY)
 {
 	gasnet_sequence(t, "gasnet_scalable");
@@ -274,11 +280,13 @@ static void chapel_sequence(struct test *t, const char *name)
 	CHECK_MEM(in, "an active message", 17);
 }
 
+/* The calls of Chapel where it relies on message orders. */
 TEST_PROV(chapel_sequence_orders, FI_RMA | FI_MSG | FI_MULTI_RECV, RDM_ONLY)
 {
 	chapel_sequence(t, "chapel_orders");
 }
 
+/* The calls of Chapel where it relies on FI_DELIVERY_COMPLETE. */
 TEST_PROV(chapel_sequence_delivery, FI_RMA | FI_MSG | FI_MULTI_RECV, RDM_ONLY)
 {
 	chapel_sequence(t, "chapel_delivery");

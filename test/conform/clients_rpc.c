@@ -2,6 +2,7 @@
 /*
  * What libraries for remote calls and for accelerators do with the entry they have taken, call by call: Mercury, the
  * plugin of NCCL, NIXL. The two sides are two processes of the client.
+ * Source: fi_msg(3), fi_tagged(3), fi_rma(3).
  */
 #include <string.h>
 
@@ -98,6 +99,7 @@ static void mercury_check_cancel(struct side *s)
 	CHECK(c.flags & FI_MULTI_RECV);
 }
 
+/* The calls of Mercury: a server, a client, multi-receive buffers, expected messages, RMA. */
 TEST_PROV(mercury_sequence, FI_MSG | FI_TAGGED | FI_RMA | FI_MULTI_RECV, RDM_ONLY)
 {
 	struct side *server = mercury_open(t, "mercury_listener"), *client = mercury_open(t, "mercury_client");
@@ -176,11 +178,13 @@ static void nccl_sequence(struct test *t, const char *name)
 	expect_tx_cnt(a, INFLIGHT);
 }
 
+/* The calls of NCCL's plugin that asks for version 1.18. */
 TEST_PROV(nccl_sequence_1_18, FI_MSG | FI_TAGGED, RDM_ONLY)
 {
 	nccl_sequence(t, "nccl_sendrecv");
 }
 
+/* The same of the plugin that asks for version 1.6. */
 TEST_PROV(nccl_sequence_1_6, FI_MSG | FI_TAGGED, RDM_ONLY)
 {
 	nccl_sequence(t, "nccl_sendrecv_1.6");
@@ -188,6 +192,7 @@ TEST_PROV(nccl_sequence_1_6, FI_MSG | FI_TAGGED, RDM_ONLY)
 
 /* ---- NIXL */
 
+/* The calls of NIXL: writes with a notification. */
 TEST_PROV(nixl_sequence, FI_MSG | FI_RMA, RDM_ONLY)
 {
 	struct opts o = { .info = client_info(t, "nixl"), .one_cq = true, .format = FI_CQ_FORMAT_DATA, .cq_size = 12288,

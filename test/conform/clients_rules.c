@@ -2,6 +2,7 @@
 /*
  * By what clients refuse an answer, apart from their own hints (clients.c): how they filter and compare entries, what
  * they ask when the first question fails, which errors they understand. Named after the client.
+ * Source: fi_getinfo(3).
  */
 #include <stdlib.h>
 #include <string.h>

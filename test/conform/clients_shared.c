@@ -2,6 +2,7 @@
 /*
  * What clients do with objects that they use if they are offered, call by call: MPICH with a scalable endpoint and a
  * named address vector, Sandia OpenSHMEM with a pool of shared transmit contexts and counters that are bound late.
+ * Source: fi_endpoint(3).
  */
 #include <rdma/fi_atomic.h>
 #include <stdio.h>
@@ -360,6 +361,7 @@ TEST_PROV(sos_sequence_one_endpoint, FI_RMA | FI_ATOMIC | FI_RMA_EVENT, RDM_ONLY
 	CHECK_RET(fi_close(&stx->fid), -FI_EBUSY);
 }
 
+/* The calls of Sandia OpenSHMEM with shared transmit contexts. */
 TEST_PROV(sos_sequence_shared_contexts, FI_RMA | FI_ATOMIC | FI_RMA_EVENT, RDM_ONLY)
 {
 	enum { PUTS = CTXS * (CTXS + 1) / 2 + CTXS };

@@ -104,11 +104,13 @@ static void close_in_a_wrong_order(struct test *t, size_t first, bool busy)
 	idle(t);
 }
 
+/* Objects that are closed in a wrong order refuse with -FI_EBUSY, and close in the right one. */
 TEST_TABLE(without_operations, clumsy_rows, FI_MSG)
 {
 	close_in_a_wrong_order(t, ROW(clumsy_rows)->first, false);
 }
 
+/* The same while operations are pending. */
 TEST_TABLE(with_operations, clumsy_rows, FI_MSG)
 {
 	close_in_a_wrong_order(t, ROW(clumsy_rows)->first, true);

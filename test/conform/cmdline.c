@@ -64,9 +64,11 @@ const char *excepted(const char *name)
 /* ---- options */
 
 static const char usage[] =
-	"conform [-p PROVIDER] [-e msg|rdm|dgram] [OPTION...] [PATTERN...]\n"
-	"  -p, --provider NAME       exact name, as in fabric_attr->prov_name\n"
-	"  -e, --endpoint TYPE       msg, rdm or dgram\n"
+	"fi_conform [-p PROVIDER] [-e msg|rdm|dgram] [OPTION...] [PATTERN...]\n"
+	"  -p, --provider NAME       exact name, as in fabric_attr->prov_name (default: tcp)\n"
+	"  -e, --endpoint TYPE       msg, rdm or dgram (default: all that the provider has)\n"
+	"  -j, --json                results as JSON in place of TAP\n"
+	"  -E, --explain             of each test that fails, or that is listed: what it checks, and the manual page\n"
 	"  -6, --ipv6                addresses of the other family\n"
 	"  -P, --progress MODEL      auto or manual\n"
 	"  -T, --threading LEVEL     safe, fid, endpoint, completion or domain\n"
@@ -94,6 +96,8 @@ static const struct option options[] = {
 	{ "except", required_argument, NULL, 'x' },
 	{ "excepted", no_argument, NULL, 'X' },
 	{ "list", no_argument, NULL, 'l' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "explain", no_argument, NULL, 'E' },
 	{ "peer", no_argument, NULL, 'r' },		/* used by process.c */
 	{ "probe", required_argument, NULL, 'q' },	/* used by getinfo_flags.c */
 	{ "help", no_argument, NULL, 'h' },
@@ -142,16 +146,17 @@ static uint32_t version_value(const char *text)
 
 struct cmdline cmdline_read(int argc, char **argv)
 {
-	struct cmdline cmdline = { .list = false };
+	struct cmdline cmdline = { .every_type = true };
 	int opt;
 
-	while ((opt = getopt_long(argc, argv, "p:e:6P:T:m:V:s:flhx:", options, NULL)) >= 0) {
+	while ((opt = getopt_long(argc, argv, "p:e:6P:T:m:V:s:fljEhx:", options, NULL)) >= 0) {
 		switch (opt) {
 		case 'p':
 			run.prov = optarg;
 			break;
 		case 'e':
 			run.type = (enum fi_ep_type) word_value(opt, optarg);
+			cmdline.every_type = false;
 			break;
 		case '6':
 			run.family = AF_INET6;
@@ -182,6 +187,12 @@ struct cmdline cmdline_read(int argc, char **argv)
 			break;
 		case 'X':
 			cmdline.excepted = true;
+			break;
+		case 'j':
+			cmdline.json = true;
+			break;
+		case 'E':
+			cmdline.explain = true;
 			break;
 		case 'l':
 			cmdline.list = true;

@@ -203,6 +203,7 @@ static const struct flag_row remote_rows[] = {
 	{ "write", FI_REMOTE_WRITE }, { "read", FI_REMOTE_READ },
 };
 
+/* A counter bound for remote operations counts those that arrive, and nothing else. */
 TEST_TABLE(counts_remote, remote_rows, FI_RMA | FI_RMA_EVENT)
 {
 	uint64_t flags = ROW(remote_rows)->flags;

@@ -161,6 +161,7 @@ static const struct gone_row {
 	bool rx_first;
 } gone_rows[] = { { "transmit_context_first", false }, { "receive_context_first", true } };
 
+/* Contexts may be closed, in either order, while collectives of their group wait. */
 TEST_TABLE(contexts_gone, gone_rows, CAPS, RDM_ONLY)
 {
 	struct scalables all = scalables_open(t, 4, 1);

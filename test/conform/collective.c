@@ -394,6 +394,7 @@ TEST_PROV(member_without_collectives, CAPS, RDM_ONLY)
 
 /* ---- what is refused */
 
+/* Collectives that cannot be carried out are refused by the call: other sets, operations, sizes. */
 TEST_PROV(refused, CAPS, RDM_ONLY)
 {
 	static const fi_addr_t other[] = { 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The runner: chooses tests by pattern, runs each with a watchdog, closes what it left open, and prints TAP. The checks
- * are here, for they leave a test; isolate.c has the processes that tests run in, owned.c what a test owns, cmdline.c
- * the command line.
+ * The runner: chooses tests by pattern, runs each with a watchdog, and closes what it left open. The checks are here,
+ * for they leave a test; isolate.c has the processes that tests run in, owned.c what a test owns, cmdline.c the command
+ * line, report.c the results.
  *
  * A test is named GROUP/NAME or GROUP/NAME/ROW, the group being its file, up to the first dot: GROUP.c, or GROUP.PART.c
  * where one file would be too long. It ends in one of four ways: return, or by longjmp to run_one() from test_fail(),
@@ -21,6 +21,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,8 +35,6 @@ struct run run = {
 
 /* Only a failure waits so long: the machine may do much else meanwhile. */
 enum { WAIT_S = 30, TEST_S = 90 };
-
-enum outcome { PASSED = 1, FAILED, SKIPPED, ABSENT };	/* longjmp values: never 0 */
 
 static struct test_case *cases, **cases_end = &cases;
 static jmp_buf leave;
@@ -199,27 +198,6 @@ void wait_more(struct test *t, struct wait *w, const char *what)
 
 /* ---- running */
 
-static void print_result(const char *name, enum outcome result)
-{
-	char *c;
-
-	for (c = reason; *c; c++) {
-		if (*c == '\n' || *c == '#')
-			*c = ' ';
-	}
-	tally->number += result != ABSENT;
-	if (result == ABSENT)
-		printf("# %s: not here: %s\n", name, reason);
-	else if (result == SKIPPED)
-		printf("ok %u - %s # SKIP %s\n", tally->number, name, reason);
-	else if (result == PASSED)
-		printf("ok %u - %s\n", tally->number, name);
-	else
-		printf("not ok %u - %s: %s\n", tally->number, name, reason);
-	fflush(stdout);
-	tally->failed += result == FAILED;
-}
-
 static void body(struct test *t)
 {
 	const struct test_case *c = t->c;
@@ -337,7 +315,11 @@ static void case_count(__attribute__((unused)) const struct test_case *c, __attr
 static void case_list(__attribute__((unused)) const struct test_case *c, __attribute__((unused)) const void *row,
 		      const char *name)
 {
+	const struct test_text *text = test_text_of(name);
+
 	puts(name);
+	if (cmdline.explain)
+		printf("    %s%s%s\n", text->checks, text->checks[0] ? " See " : "", text->pages);
 }
 
 /* Is there a reason, found without running it, why the test has no place in this run? */
@@ -351,6 +333,9 @@ static bool is_absent(const struct test_case *c, const char *name)
 		snprintf(reason, sizeof(reason), "%s", why);
 	else if (c->types && !(c->types & BIT(run.type)))
 		snprintf(reason, sizeof(reason), "not for %s", fi_tostr(&run.type, FI_TYPE_EP_TYPE));
+	else if (FI_VERSION_LT(fi_version(), c->since))
+		snprintf(reason, sizeof(reason), "the library is of %u.%u, and this came with %u.%u",
+			 FI_MAJOR(fi_version()), FI_MINOR(fi_version()), FI_MAJOR(c->since), FI_MINOR(c->since));
 	else
 		return false;
 	return true;
@@ -375,7 +360,7 @@ static void warm_up(void)
 	if (!pthread_create(&thread, NULL, nothing, NULL))
 		pthread_join(thread, NULL);
 	if (run_one(&warm, NULL) == FAILED)
-		printf("# warm up: %s\n", reason);
+		fprintf(stderr, "warm up: %s\n", reason);
 }
 
 /* The result of a test that has to fail. A reason that begins with "maybe" allows that it passes. */
@@ -389,16 +374,18 @@ static enum outcome turned(enum outcome result, const char *why)
 	return strncmp(why, "maybe", 5) ? FAILED : ABSENT;
 }
 
+/* Tests that each_case() has come to, with or without a result. */
+static unsigned int reached;
+
 /* Run the test in a child of the runner, which goes on with the tests that follow unless each has its own process. */
 static void case_run(const struct test_case *c, const void *row, const char *name)
 {
-	static unsigned int reached;
 	enum outcome result;
 
 	if (reached++ < tally->done)
 		return;		/* by a child */
 	if (is_absent(c, name)) {
-		print_result(name, ABSENT);
+		report_result(name, ABSENT, reason);
 		tally->done++;
 		return;
 	}
@@ -410,7 +397,7 @@ static void case_run(const struct test_case *c, const void *row, const char *nam
 		warm_up();
 	}
 	result = run_one(c, row);
-	print_result(name, cmdline.excepted ? turned(result, excepted(name)) : result);
+	report_result(name, cmdline.excepted ? turned(result, excepted(name)) : result, reason);
 	tally->running[0] = 0;
 	tally->done++;
 	if (cmdline.fork_each)
@@ -455,12 +442,57 @@ static void check_patterns(char **patterns)
 	}
 }
 
+/* Whether the provider has endpoints of run.type: asked in a child, since the runner opens nothing. */
+static bool is_offered(void)
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(fixture_is_offered() ? 0 : 1);
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) && !WEXITSTATUS(status);
+}
+
+/* Run the tests of run.type. True in a child of the runner, which has nothing else to do. */
+static bool run_type(void)
+{
+	report_type();
+	tally->done = reached = 0;
+	each_case(cmdline.patterns, case_run);
+	return in_child;
+}
+
+/* Run the tests of each endpoint type that the provider has. As run_type(). */
+static bool run_every_type(void)
+{
+	static const enum fi_ep_type types[] = { FI_EP_RDM, FI_EP_MSG, FI_EP_DGRAM };
+	char text[256];
+	size_t i;
+	bool any = false;
+
+	for (i = 0; i < COUNT(types); i++) {
+		run.type = types[i];
+		if (!is_offered())
+			continue;
+		any = true;
+		if (run_type())
+			return true;
+	}
+	if (!any) {
+		snprintf(text, sizeof(text), "fi_getinfo() has no provider '%s' (exact name, as `fi_info -l` prints it)", run.prov);
+		report_fault(text);
+	}
+	return false;
+}
+
 int main(int argc, char **argv)
 {
+	if (FI_VERSION_LT(fi_version(), run.version))
+		run.version = fi_version();
 	cmdline = cmdline_read(argc, argv);
 	if (getenv("CONFORM_SLOW") && atoi(getenv("CONFORM_SLOW")) > 0)
 		run.slow *= (unsigned int) atoi(getenv("CONFORM_SLOW"));
-	run.ours = FI_MAJOR(fi_version()) >= 2;
+	run.ours = strstr(fi_tostr("", FI_TYPE_VERSION), "weft");
 	tally_init();
 	if (cmdline.be_peer)
 		return peer_main();
@@ -473,12 +505,9 @@ int main(int argc, char **argv)
 		puts("1..0 # SKIP no IPv6 here");
 		return 0;
 	}
-	printf("# %s, %s\n", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
-	fflush(stdout);
-	each_case(cmdline.patterns, case_run);
-	if (in_child)
+	report_begin(&cmdline);
+	if (cmdline.every_type ? run_every_type() : run_type())
 		return 0;
-	printf("1..%u%s\n", tally->number,
-	       tally->number ? "" : " # SKIP none of these tests is for this provider and endpoint type");
+	report_end();
 	return tally->failed ? 1 : 0;
 }

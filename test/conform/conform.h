@@ -72,6 +72,7 @@ struct test_case {
 	void (*fn)(struct test *t);
 	uint64_t caps;			/* needed: the hints of the fixture, and the reason to skip */
 	unsigned int types;		/* BIT(enum fi_ep_type) it makes sense for; 0: all */
+	uint32_t since;			/* absent with a library that is older than this version of the interface */
 	bool alone;			/* does not depend on the provider's endpoints: no capability check before */
 	bool keeps;			/* what it opened may stay: warm_up() */
 	/* A table: row i is called as t->row == (char *) rows + i * row_size, whose first member is its name. */

@@ -2,6 +2,7 @@
 /*
  * Peers that are there and say nothing: every wait for them ends. The waits are long by default, so these tests want
  * them short in the environment (test/conform/tcp-deadlines sets it) and are skipped otherwise.
+ * Source: fi_cm(3), fi_cq(3).
  */
 #include <poll.h>
 #include <stdio.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* The descriptors that the library opens, looked at from beside it. */
+/*
+ * The descriptors that the library opens, looked at from beside it.
+ * Source: fi_fabric(3).
+ */
 #include <dirent.h>
 #include <fcntl.h>
 #include <netinet/in.h>

@@ -518,13 +518,21 @@ void side_close(struct side *s)
 	s->domain = NULL;
 }
 
+bool fixture_is_offered(void)
+{
+	struct fi_info *info = ask_caps(0);
+
+	fi_freeinfo(info);
+	return info;
+}
+
 void fixture_warm_up(struct test *t)
 {
 	struct fi_info *info = ask_caps(0);
 
 	fi_freeinfo(info);
 	if (!info) {
-		printf("Bail out! no provider %s with %s\n", run.prov, fi_tostr(&run.type, FI_TYPE_EP_TYPE));
+		report_bail_out();
 		isolate_bail_out();
 	}
 	pair_open(t, .caps = FI_MSG);

@@ -209,6 +209,8 @@ void expect_both_ends_named(struct side *s);
 size_t rx_waiting(struct side *s);
 size_t tx_waiting(struct side *s);
 
+/* Whether the provider of `run` has an entry of its endpoint type. */
+bool fixture_is_offered(void);
 void fixture_warm_up(struct test *t);
 
 #ifndef CONFORM_INSIDE

@@ -460,6 +460,7 @@ static size_t *attr_of(struct fi_info *info, const struct size_attr *a)
 	return (size_t *) ((char *) base + a->offset);
 }
 
+/* A size in the hints is answered with at least that size, or by no entry. */
 TEST_TABLE(never_less_than_asked, size_attrs, 0)
 {
 	const struct size_attr *a = ROW(size_attrs);

@@ -2,6 +2,7 @@
 /*
  * Peers that are killed, or stopped, in the middle of things: processes of their own (process.h). As in gone.c, an
  * operation that was accepted completes once, in time.
+ * Source: fi_cq(3), fi_endpoint(3).
  */
 #include <signal.h>
 #include <string.h>

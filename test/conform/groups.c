@@ -54,7 +54,7 @@ static struct comp expect_in(struct side *s, void *ctx, const void *data, size_t
 /* ---- getinfo ---- */
 
 /* Who does not ask has none; who asks has as many at least; nobody has more than there are. */
-TEST_PROV(max_group_id_is_for_those_who_ask, 0)
+TEST_PROV(max_group_id_is_for_those_who_ask, 0, .since = FI_VERSION(2, 0))
 {
 	struct fi_info *hints = hints_new(t, &(struct opts) { 0 }), *info = info_find(t, hints, NULL, NULL, 0);
 
@@ -89,7 +89,7 @@ static const struct kind_row {
 };
 
 /* Posted: of three receives for the same peer each takes the messages of its group, in whatever order they come. */
-TEST_TABLE(posted, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_TABLE(posted, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	static const uint32_t groups[] = { 0, 1, GROUPS };
 	const struct kind_row *row = ROW(kind_rows);
@@ -112,7 +112,7 @@ TEST_TABLE(posted, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* Unexpected: a receive finds what was sent in its group, whatever came before it. */
-TEST_TABLE(unexpected, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_TABLE(unexpected, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	static const uint32_t groups[] = { 3, 0, 2 };
 	const struct kind_row *row = ROW(kind_rows);
@@ -133,7 +133,7 @@ TEST_TABLE(unexpected, kind_rows, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONL
 }
 
 /* A receive of any source takes those of its group only; FI_ADDR_UNSPEC is any source, in none. */
-TEST_PROV(any_source_of_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONLY)
+TEST_PROV(any_source_of_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	char in[4][4];
@@ -154,7 +154,7 @@ TEST_PROV(any_source_of_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_O
 }
 
 /* The group counts without FI_DIRECTED_RECV, too, the address does not. */
-TEST_PROV(groups_without_directed_receives, FI_TAGGED, RDM_ONLY)
+TEST_PROV(groups_without_directed_receives, FI_TAGGED, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	char in[2][4];
@@ -172,7 +172,7 @@ TEST_PROV(groups_without_directed_receives, FI_TAGGED, RDM_ONLY)
 }
 
 /* Within a group tags, masks and the order of messages are what they are without. Many, so that indexes are made. */
-TEST_PROV(tags_and_order_within_a_group, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(tags_and_order_within_a_group, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	enum { N = 900 };
 	struct pair p = groups_open(t);
@@ -207,7 +207,7 @@ static bool peek_failed(struct side *s, struct comp *c)
 }
 
 /* A peek finds, and a claim takes, messages of the group that it names. */
-TEST_PROV(peek_and_claim_in_a_group, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(peek_and_claim_in_a_group, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	const fi_addr_t one = in_group(p.b, 1), two = in_group(p.b, 2);
@@ -234,7 +234,7 @@ TEST_PROV(peek_and_claim_in_a_group, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* A multi-receive takes what comes in its group. */
-TEST_PROV(multi_receive_of_a_group, FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(multi_receive_of_a_group, FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	const fi_addr_t one = any_in(1);
@@ -260,7 +260,7 @@ TEST_PROV(multi_receive_of_a_group, FI_MSG | FI_MULTI_RECV | FI_DIRECTED_RECV, R
 }
 
 /* A receive of a group can be cancelled; what comes then waits for the next. */
-TEST_PROV(cancel_in_a_group, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(cancel_in_a_group, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	char in[4];
@@ -274,7 +274,7 @@ TEST_PROV(cancel_in_a_group, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* Receives of a shared context take what is in their group, whichever endpoint it came to. */
-TEST_PROV(shared_context_has_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(shared_context_has_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct opts o = { .hints = ask_for_groups };
 	struct side *to[2], *from;
@@ -310,7 +310,7 @@ TEST_PROV(shared_context_has_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 /* ---- peers ---- */
 
 /* A message of somebody who is in no address vector yet keeps its group when he becomes known. */
-TEST_PROV(stranger_in_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONLY)
+TEST_PROV(stranger_in_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	struct side *c = side_open(t, .hints = ask_for_groups);
@@ -328,7 +328,7 @@ TEST_PROV(stranger_in_a_group, FI_TAGGED | FI_DIRECTED_RECV | FI_SOURCE, RDM_ONL
 }
 
 /* A peer that has none: an error completion says so, and messages without a group go on. */
-TEST_PROV(peer_without_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(peer_without_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	struct side *c = side_open(t);
@@ -346,7 +346,7 @@ TEST_PROV(peer_without_groups, FI_MSG | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* A group beyond what the domain has is refused, in sends and in receives. */
-TEST_PROV(group_out_of_range, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(group_out_of_range, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	const fi_addr_t to = in_group(p.a, p.a->info->domain_attr->max_group_id + 1);
@@ -362,7 +362,7 @@ TEST_PROV(group_out_of_range, FI_MSG | FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* Remote access matches nothing: the group of its address does not count. */
-TEST_PROV(remote_access_in_a_group, FI_MSG | FI_RMA, RDM_ONLY)
+TEST_PROV(remote_access_in_a_group, FI_MSG | FI_RMA, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	struct region r = region_open(p.b, NULL, 8, FI_REMOTE_WRITE | FI_REMOTE_READ);
@@ -379,7 +379,7 @@ TEST_PROV(remote_access_in_a_group, FI_MSG | FI_RMA, RDM_ONLY)
 }
 
 /* Groups are there beside the receive contexts of a scalable endpoint's address: both are in the upper half. */
-TEST_PROV(group_and_receive_context, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
+TEST_PROV(group_and_receive_context, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY, .since = FI_VERSION(2, 0))
 {
 	enum { BITS = 4 };
 	struct side *a, *b;
@@ -398,7 +398,8 @@ TEST_PROV(group_and_receive_context, FI_TAGGED | FI_DIRECTED_RECV, RDM_ONLY)
 }
 
 /* With FI_AV_USER_ID a completion names the peer by its number of the program, in a group as well. */
-TEST_PROV(user_id_of_a_source_in_a_group, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV | FI_AV_USER_ID, RDM_ONLY)
+TEST_PROV(user_id_of_a_source_in_a_group, FI_MSG | FI_SOURCE | FI_DIRECTED_RECV | FI_AV_USER_ID, RDM_ONLY,
+	  .since = FI_VERSION(2, 0))
 {
 	struct pair p = groups_open(t);
 	char in[4];

@@ -2,6 +2,7 @@
 /*
  * Operations of which nobody hears when they go well: injected, without a completion. Their caller owes the library no
  * further call, so what was accepted goes by itself; what cannot go now is refused with -FI_EAGAIN.
+ * Source: fi_msg(3), fi_rma(3).
  */
 #include <stdio.h>
 #include <string.h>

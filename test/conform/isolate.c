@@ -35,31 +35,29 @@ void isolate_bail_out(void)
 }
 
 /* What became of the process: `./check` looks for "ended by signal". */
-static void print_end(int status)
+static void tell_end(int status, char *text, size_t size)
 {
 	if (WIFSIGNALED(status))
-		printf("%sended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "hangs: " : "", WTERMSIG(status),
-		       strsignal(WTERMSIG(status)));
+		snprintf(text, size, "%sended by signal %d (%s)", WTERMSIG(status) == SIGALRM ? "hangs: " : "",
+			 WTERMSIG(status), strsignal(WTERMSIG(status)));
 	else
-		printf("ended with status %d", WEXITSTATUS(status));
+		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
 }
 
 static void child_ended(int status)
 {
+	char end[128], text[512];
+
+	tell_end(status, end, sizeof(end));
 	if (tally->running[0]) {
-		printf("not ok %u - %s: ", ++tally->number, tally->running);
-		print_end(status);
-		printf("%s%s\n", tally->noted[0] ? ", at: " : "", tally->noted);
+		snprintf(text, sizeof(text), "%s%s%s", end, tally->noted[0] ? ", at: " : "", tally->noted);
+		report_result(tally->running, FAILED, text);
 		tally->running[0] = 0;
 		tally->done++;
-		tally->failed++;
 	} else if (status) {
-		printf("# after test %u the process ", tally->number);
-		print_end(status);
-		printf("\n");
-		tally->failed++;
+		snprintf(text, sizeof(text), "after test %u the process %s", tally->number, end);
+		report_fault(text);
 	}
-	fflush(stdout);
 }
 
 bool isolate(void)

@@ -110,11 +110,13 @@ static void check_size(struct test *t, enum call send, enum call recv)
 	}
 }
 
+/* Messages of every size arrive whole, and completions have their length. */
 TEST_TABLE(size, size_rows, FI_MSG)
 {
 	check_size(t, SEND, RECV);
 }
 
+/* The same of tagged messages. */
 TEST_TABLE(tagged_size, size_rows, FI_TAGGED)
 {
 	check_size(t, TSEND, TRECV);

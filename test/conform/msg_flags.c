@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What flags change: completion levels, selective completion, directed and cancelled receives, sources. */
+/*
+ * What flags change: completion levels, selective completion, directed and cancelled receives, sources.
+ * Source: fi_msg(3), fi_cq(3).
+ */
 #include <stdio.h>
 #include <string.h>
 

@@ -165,6 +165,7 @@ static const struct apart_row {
 	{ "endpoint", set_endpoint, false }, { "completion", set_completion, false }, { "domain", set_domain, true },
 };
 
+/* Threads that each have an endpoint and its queue need no lock, at each threading level that allows it. */
 TEST_TABLE(a_queue_each, apart_rows, FI_MSG, RDM_ONLY)
 {
 	const struct apart_row *row = ROW(apart_rows);

@@ -39,6 +39,7 @@ static void *open_and_close(void *arg)
 	return NULL;
 }
 
+/* Four threads open and close objects of one domain at the same time. */
 TEST_PROV(open_and_close_at_once, FI_MSG, RDM_ONLY)
 {
 	struct fi_info *hints = hints_new(t, &(struct opts) { .hints = set_safe });
@@ -92,6 +93,7 @@ static struct pair level_pair(struct test *t, const struct level_row *row)
 	return p;
 }
 
+/* Addresses are inserted and removed while another thread sends. */
 TEST_TABLE(addresses_change_while_sending, level_rows, FI_MSG, RDM_ONLY)
 {
 	const struct level_row *row = ROW(level_rows);
@@ -129,6 +131,7 @@ static void *churn_regions(void *arg)
 	return NULL;
 }
 
+/* Regions are registered and closed while another one is written to. */
 TEST_TABLE(regions_change_while_written, level_rows, FI_MSG | FI_RMA, RELIABLE)
 {
 	struct pair p = level_pair(t, ROW(level_rows));

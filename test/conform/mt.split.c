@@ -62,6 +62,7 @@ static void expect_both(struct split *split, void *tx, void *rx)
 	}
 }
 
+/* An endpoint whose two queues serve other endpoints too has its completions in the right queue. */
 TEST_PROV(endpoint_of_two_busy_queues, FI_MSG, UNCONNECTED)
 {
 	struct split split;

@@ -81,6 +81,7 @@ static void *pong(void *arg)
 	return NULL;
 }
 
+/* Two threads that sleep in blocking reads wake each other. */
 TEST_PROV(ping_pong_of_sleepers, FI_MSG, RELIABLE)
 {
 	struct pair p = safe_pair(t, FI_WAIT_UNSPEC);
@@ -114,6 +115,7 @@ static const struct wait_row signal_rows[] = {
 	{ "yield", FI_WAIT_YIELD },
 };
 
+/* fi_cq_signal(), fi_eq_write() and the like wake a thread that waits for the object. */
 TEST_TABLE(signal_wakes, signal_rows, FI_MSG, RELIABLE)
 {
 	struct pair p = safe_pair(t, ROW(signal_rows)->obj);
@@ -150,6 +152,7 @@ static void *wait_for_counter(void *arg)
 	return NULL;
 }
 
+/* A count wakes a thread in fi_cntr_wait(). */
 TEST_PROV(counter_wakes, FI_MSG)
 {
 	struct side *s = domain_side(t, .hints = set_safe);
@@ -186,6 +189,7 @@ static void *wait_for_events(void *arg)
 	return NULL;
 }
 
+/* An event wakes a thread in fi_eq_sread(). */
 TEST_PROV(event_queue_wakes, FI_MSG)
 {
 	struct side *s = domain_side(t, .hints = set_safe);
@@ -227,6 +231,7 @@ static void *poller(void *arg)
 	return NULL;
 }
 
+/* A completion wakes a thread that polls the descriptor of the queue. */
 TEST_PROV(poll_wakes, FI_MSG, RELIABLE)
 {
 	struct pair p = safe_pair(t, FI_WAIT_FD);

@@ -409,6 +409,7 @@ TEST_PROV(event_queue_bound_late, FI_MSG, RDM_ONLY)
 
 /* ---- attributes that cannot be */
 
+/* Attributes of completion queues that nobody knows are refused, and no object is made. */
 TEST_PROV(bad_cq_attributes, FI_MSG)
 {
 	struct side *s = domain_side(t);
@@ -428,6 +429,7 @@ TEST_PROV(bad_cq_attributes, FI_MSG)
 	CHECK(cq == NULL);
 }
 
+/* Attributes of event queues that nobody knows are refused, and no object is made. */
 TEST_PROV(bad_eq_attributes, FI_MSG)
 {
 	struct side *s = domain_side(t);
@@ -440,6 +442,7 @@ TEST_PROV(bad_eq_attributes, FI_MSG)
 	CHECK(eq == NULL);
 }
 
+/* Attributes of counters that nobody knows are refused, and no object is made. */
 TEST_PROV(bad_cntr_attributes, FI_MSG)
 {
 	struct side *s = domain_side(t);
@@ -456,6 +459,7 @@ TEST_PROV(bad_cntr_attributes, FI_MSG)
 	CHECK(cntr == NULL);
 }
 
+/* Attributes of address vectors that nobody knows are refused, and no object is made. */
 TEST_PROV(bad_av_attributes, FI_MSG, UNCONNECTED)
 {
 	struct side *s = domain_side(t);
@@ -470,6 +474,7 @@ TEST_PROV(bad_av_attributes, FI_MSG, UNCONNECTED)
 
 /* ---- what an object does not have is -FI_ENOSYS, not a crash */
 
+/* Calls that an object does not support return -FI_ENOSYS. */
 TEST_PROV(what_is_not_there, FI_MSG)
 {
 	struct pair p = pair_open(t);

@@ -155,6 +155,7 @@ TEST_PROV(every_command_of_a_counter, FI_MSG)
 	MUST(fi_close(&cntr->fid));
 }
 
+/* Each command of fi_control(3) that a region knows works; the others are refused. */
 TEST_PROV(every_command_of_a_region, FI_RMA)
 {
 	struct side *s;

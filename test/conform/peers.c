@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Many endpoints: clients of one server, all with all, and the first messages that cross. */
+/*
+ * Many endpoints: clients of one server, all with all, and the first messages that cross.
+ * Source: fi_msg(3), fi_av(3).
+ */
 #include <stdio.h>
 #include <string.h>
 

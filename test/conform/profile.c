@@ -62,6 +62,7 @@ static void await_unexpected(struct side *s, struct fid_profile *view, uint64_t 
 	}
 }
 
+/* The variables of an endpoint are listed, and each of them can be read. */
 TEST_PROV(variables_are_listed, FI_MSG)
 {
 	struct pair p = pair_open(t);
@@ -165,6 +166,7 @@ TEST_PROV(one_moment_is_read, FI_MSG)
 	CHECK_EQ(entry[0].len, 6);
 }
 
+/* A connection is counted at the endpoint that has it. */
 TEST_PROV(connections_are_counted, FI_MSG)
 {
 	struct pair p = pair_open(t);
@@ -205,6 +207,7 @@ static int on_event(struct fid_profile *view, struct fi_profile_desc *event, voi
 	return 0;
 }
 
+/* Registered callbacks are called when an unexpected message comes, and when a receive takes it. */
 TEST_PROV(callbacks_hear_of_unexpected_messages, FI_MSG)
 {
 	struct pair p = pair_open(t);
@@ -235,6 +238,7 @@ TEST_PROV(callbacks_hear_of_unexpected_messages, FI_MSG)
 
 /* ---- life */
 
+/* An endpoint with an open view is -FI_EBUSY. */
 TEST_PROV(view_goes_before_its_endpoint, FI_MSG)
 {
 	struct pair p = pair_open(t);
@@ -245,6 +249,7 @@ TEST_PROV(view_goes_before_its_endpoint, FI_MSG)
 	check_link(p.a, p.b);
 }
 
+/* Other names of operations, and flags, are refused. */
 TEST_PROV(other_names_and_flags_are_refused, FI_MSG)
 {
 	struct pair p = pair_open(t);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* What programs check of a provider that they have asked for by the name "sockets": MPICH, SOS, Mercury, GASNet. */
+/*
+ * What programs check of a provider that they have asked for by the name "sockets": MPICH, SOS, Mercury, GASNet.
+ * Source: fi_getinfo(3).
+ */
 #include <stdlib.h>
 #include <string.h>
 
