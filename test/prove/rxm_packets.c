@@ -231,6 +231,22 @@ static void prove_segment(uint64_t total, uint64_t have, size_t len)
 	take(len);
 }
 
+/* A message that is all of its buffer, whose tag came past it. */
+static void prove_bare(size_t len)
+{
+	struct rxm_in in = { .conn = &conn, .rx = &rx };
+
+	begin();
+	conn.ext = any_of(0, 1);
+	any_bytes(mem, sizeof(mem));
+	rx.pkt = (struct rxm_pkt *) (mem + sizeof(mem) - len);
+	rx.len = len;
+	rx.tag = any_of(0, UINT64_MAX);
+	rx.data = any_of(0, UINT64_MAX);
+	rx.has_data = any_of(0, 1);
+	rxm_msg_bare(&in);
+}
+
 static void prove_credit(uint32_t left)
 {
 	begin();
@@ -271,6 +287,9 @@ int main(void)
 	request.user[2] = (struct iovec) { user2, sizeof(user2) };
 	request.user[3] = (struct iovec) { user3, sizeof(user3) };
 	prove_short();
+	//@ loop unroll 200;
+	for (size_t len = 0; len <= ROOM; len += 8)
+		prove_bare(len);
 	//@ loop unroll 40;
 	for (uint32_t left = 0; left <= 30; left++)
 		prove_credit(left);
