@@ -25,6 +25,7 @@ static struct {
 	struct fid_eq *eq;
 	struct fid_pep *pep;
 	struct fid_ep *to[NET_NODES];
+	bool over[NET_NODES];		/* this end knows that the connection has ended */
 } ends[NET_NODES];
 
 static void must(ssize_t ret, const char *call)
@@ -85,9 +86,24 @@ static void accept_from(unsigned n, const union event *event)
 	must(fi_accept(ends[n].to[who], NULL, 0), "fi_accept");
 }
 
-/* The number of connections that this event says are up. */
-static unsigned connect_pass(unsigned n)
+/* A connection of node n is over: there has to be a reason. */
+static void note_end(unsigned n, const struct fid *fid)
 {
+	for (unsigned i = 0; i < NET_NODES; i++) {
+		if (!ends[n].to[i] || fid != &ends[n].to[i]->fid)
+			continue;
+		if (!judge_doubts(n, i))
+			judge_wrong("the connection of node %u with node %u ends without a reason", n, i);
+		ends[n].over[i] = true;
+		return;
+	}
+	judge_wrong("node %u: the end of a connection that it has not", n);
+}
+
+/* Read an event. Returns the number of connections that it says are up. connects: requests may come. */
+static unsigned read_event(unsigned n, bool connects)
+{
+	struct fi_eq_err_entry error = { 0 };
 	union event event;
 	uint32_t kind;
 	ssize_t ret;
@@ -96,32 +112,71 @@ static unsigned connect_pass(unsigned n)
 	ret = fi_eq_read(ends[n].eq, &kind, &event, sizeof(event), 0);
 	if (ret == -FI_EAGAIN)
 		return 0;
-	if (ret == sizeof(event.entry) && kind == FI_CONNECTED)
+	if (ret == -FI_EAVAIL && fi_eq_readerr(ends[n].eq, &error, 0) > 0)
+		note_end(n, error.fid);
+	else if (ret == sizeof(event.entry) && kind == FI_SHUTDOWN)
+		note_end(n, event.entry.fid);
+	else if (ret == sizeof(event.entry) && kind == FI_CONNECTED && connects)
 		return 1;
-	if (ret != sizeof(event.entry) + 1 || kind != FI_CONNREQ)
-		judge_wrong("fi_eq_read of node %u returns %zd while the nodes connect", n, ret);
-	accept_from(n, &event);
+	else if (ret == sizeof(event.entry) + 1 && kind == FI_CONNREQ && connects)
+		accept_from(n, &event);
+	else
+		judge_wrong("fi_eq_read of node %u returns %zd", n, ret);
 	return 0;
 }
 
-void link_connect_all(unsigned cnt)
+/* Let time pass until so many ends of connections have come up, among all nodes. */
+static void connect_ends(unsigned cnt, unsigned wanted)
 {
 	uint64_t end_ns = net_now_ns() + CONNECT_NS, step_ns = 1000;
 	unsigned up = 0;
 
+	while (up < wanted) {
+		uint64_t moved = net_moved();
+
+		for (unsigned n = 0; n < cnt; n++)
+			up += read_event(n, true);
+		step_ns = moved == net_moved() ? fab_min(2 * step_ns, STEP_NS) : 1000;
+		net_pass_ns(step_ns);
+		if (net_now_ns() > end_ns)
+			judge_wrong("%u of %u ends of connections are up", up, wanted);
+	}
+}
+
+void link_connect_all(unsigned cnt)
+{
 	for (unsigned b = 0; b < cnt; b++) {
 		for (unsigned a = 0; a < b; a++)
 			ask(a, b);
 	}
-	while (up < cnt * (cnt - 1)) {
-		uint64_t moved = net_moved();
+	connect_ends(cnt, cnt * (cnt - 1));
+}
 
-		for (unsigned n = 0; n < cnt; n++)
-			up += connect_pass(n);
-		step_ns = moved == net_moved() ? fab_min(2 * step_ns, STEP_NS) : 1000;
-		net_pass_ns(step_ns);
-		if (net_now_ns() > end_ns)
-			judge_wrong("%u of %u ends of connections are up", up, cnt * (cnt - 1));
+static void close_end(unsigned n, unsigned peer)
+{
+	net_node(n);
+	must(fi_close(&ends[n].to[peer]->fid), "fi_close of an endpoint");
+	ends[n].to[peer] = NULL;
+	ends[n].over[peer] = false;
+}
+
+void link_mend(unsigned cnt, void (*closing)(unsigned n, unsigned peer))
+{
+	for (unsigned b = 0; b < cnt; b++) {
+		for (unsigned a = 0; a < b; a++) {
+			if (ends[a].over[b]) {
+				closing(a, b);
+				close_end(a, b);
+			}
+			if (ends[b].over[a]) {
+				closing(b, a);
+				close_end(b, a);
+			}
+			if (ends[a].to[b] || ends[b].to[a])
+				continue;
+			ask(a, b);
+			connect_ends(cnt, 2);
+		}
 	}
 }
 
@@ -132,12 +187,7 @@ struct fid_ep *link_ep(unsigned a, unsigned b)
 
 void link_pass(unsigned n)
 {
-	union event event;
-	uint32_t kind;
-	ssize_t ret = fi_eq_read(ends[n].eq, &kind, &event, sizeof(event), 0);
-
-	if (ret != -FI_EAGAIN)
-		judge_wrong("fi_eq_read of node %u returns %zd after the nodes have connected", n, ret);
+	read_event(n, false);
 }
 
 void link_close(unsigned n)

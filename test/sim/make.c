@@ -130,6 +130,10 @@ void play_make(struct program *program, uint64_t seed)
 	program->cnt = 20 + seeds_draw(&state, most);
 	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
 	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
+	if (faults && !program->keys && !seeds_draw(&more, 5)) {
+		program->msg = true;
+		program->lack = program->lack_memory = 0;
+	}
 	program->rxm = !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
 	program->ordered &= !program->rxm;
 	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
@@ -141,6 +145,8 @@ void play_make(struct program *program, uint64_t seed)
 		action_make(action, &state, program->nodes, faults);
 		if (program->msg && action->kind == ACT_JUMP)
 			action->kind = ACT_PASS;
+		if (program->msg && action->kind >= ACT_STOP)
+			action->kind = ACT_RESET;	/* nobody connects before the end */
 		if (program->rxm && takes_way(action) && action->d == FENCED)
 			action->d = PLAIN;	/* it has no FI_FENCE */
 		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */

@@ -239,7 +239,7 @@ static void claim(struct op *op)
 	op->claimed = true;
 	if (!ret)
 		return;
-	if (!judge_doubts(op->node, op->node))
+	if (!judge_doubts(op->node, program->msg ? op->peer : op->node))
 		judge_wrong("FI_CLAIM: %s", fi_strerror((int) -ret));
 	op->ended = true;
 	open_cnt--;
@@ -322,7 +322,7 @@ static bool act_pass(unsigned n)
 	net_node(n);
 	if (program->group && (!group_joined(n) || !net_random(EVENTS_RARE)) && group_pass(n))
 		return true;
-	if (program->msg && !net_random(EVENTS_RARE))
+	if (program->msg && (program->faults || !net_random(EVENTS_RARE)))
 		link_pass(n);
 	claim_some(n);
 	ret = program->data ? fi_cq_readfrom(node->cq, entries, 4, srcs) : fi_cq_read(node->cq, entries, 4);
@@ -757,14 +757,14 @@ static void act(const struct action *action)
 
 static void post_taker(unsigned n, unsigned peer, bool tagged)
 {
-	uint32_t *taker = &takers[n][peer][tagged];
+	uint32_t *taker = &takers[n][peer][tagged], before = op_cnt;
 
-	if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
+	if ((*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone) || (program->msg && !link_ep(n, peer)))
 		return;
 	net_node(n);
 	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n, .b = (uint8_t) peer,
 				    .c = SLOT_LEN, .d = 0xff });
-	*taker = op_cnt;
+	*taker = op_cnt > before ? op_cnt : 0;
 }
 
 /* Each node has a receive of each kind that takes everything. */
@@ -795,6 +795,28 @@ static bool catch_up(void)
 	return any;
 }
 
+/* The endpoint of a connection that is over is closed: its operations have ended. Receives that were posted since end
+ * without a completion. */
+static void link_closes(unsigned n, unsigned peer)
+{
+	while (act_pass(n))
+		continue;
+	for (uint32_t i = 0; i < op_cnt; i++) {
+		struct op *op = &ops[i];
+
+		if (op->node != n || op->peer != peer || op->ended || op->gone)
+			continue;
+		if (!op_is_recv(op) && op->kind != ACT_PEEK)
+			judge_wrong("operation %u has not ended with its connection", i);
+		if (op->to_claim)
+			claim_cnt--;
+		open_cnt -= !op_is_recv(op);
+		op->to_claim = false;
+		op->gone = true;
+		op_free(op);
+	}
+}
+
 /* Every node runs, and time passes: little where bytes move; up to the next arrival where they are on their way; more
  * and more where none are. */
 static void run_all(uint64_t *idle_ns)
@@ -802,6 +824,8 @@ static void run_all(uint64_t *idle_ns)
 	uint64_t moved = net_moved(), wait_ns;
 	bool any = false;
 
+	if (program->msg && program->faults && healed)
+		link_mend(program->nodes, link_closes);
 	for (unsigned n = 0; n < program->nodes; n++)
 		any |= act_pass(n);
 	*idle_ns = any || moved != net_moved() ? 1000 : fab_min(2 * *idle_ns, 1000000000UL);
@@ -857,7 +881,7 @@ static bool say_words(uint32_t first, uint64_t next_ns[NET_NODES][NET_NODES])
 			if (!used[a][b] || judge_foreign(a, b) || is_heard(a, b, first))
 				continue;
 			any = true;
-			if (net_now_ns() < next_ns[a][b])
+			if (net_now_ns() < next_ns[a][b] || (program->msg && !link_ep(a, b)))
 				continue;
 			net_node(a);
 			act_send(&(struct action) { .kind = ACT_TSEND, .a = a, .b = b, .d = INJECT, .c = 8 });
@@ -891,7 +915,8 @@ static void cancel_all(void)
 		if (op_is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
 			net_node(ops[i].node);
 			ops[i].cancelled = true;
-			fi_cancel(&ep_of(&ops[i])->fid, &ops[i]);
+			if (ep_of(&ops[i]))
+				fi_cancel(&ep_of(&ops[i])->fid, &ops[i]);
 		}
 	}
 	while (idle_ns < QUIET_NS)

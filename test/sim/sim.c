@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include "base/pool.h"		/* FAB_ASAN */
 #include "seeds/seeds.h"
 #include "sim/play.h"
@@ -23,8 +24,9 @@
 #define FRESH_S		2
 #else
 #define SEEDS		800
-#define FRESH_S		5
+#define FRESH_S		60
 #endif
+#define FRESH_NICE	10		/* what others leave of the processors is enough for these */
 
 /* What was played: without faults, and with them. Shared with the children that play. */
 struct total {
@@ -126,6 +128,8 @@ static int play_usual(const struct seeds_game *game, const struct seeds_game *ke
 	ret = seeds_play(kept_game, 1, "programs that failed once", 1, kept_cnt(), 0);
 	ret |= seeds_play(game, 2, "the same seeds each time", 1, SEEDS, 0);
 	printf("# fresh seeds from %" PRIu64 " on\n", fresh);
+	if (nice(FRESH_NICE) == -1)
+		printf("# not with a lower priority\n");
 	return seeds_play(game, 3, "fresh seeds", fresh, 0, FRESH_S) | ret;
 }
 
