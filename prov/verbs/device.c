@@ -47,11 +47,6 @@ bool vrb_devices_known(void)
 	return known;
 }
 
-bool vrb_device_iwarp(const struct vrb_device *dev)
-{
-	return dev->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-}
-
 bool vrb_device_atomics(const struct vrb_device *dev)
 {
 	return dev->attr.atomic_cap != IBV_ATOMIC_NONE;
@@ -146,7 +141,7 @@ static bool note_gid(const struct vrb_gid *gid, void *any)
 static int name_fabric(struct vrb_device *dev)
 {
 	union ibv_gid gid = { 0 };
-	bool any = vrb_device_iwarp(dev);
+	bool any = !dev->quirks->gids;
 
 	if (!any && ibv_query_gid(dev->verbs, dev->port_num, 0, &gid))
 		return errno ? errno : EIO;
@@ -257,6 +252,7 @@ static struct vrb_device *device_add(struct ibv_context *verbs, uint8_t port_num
 	if (!dev)
 		return NULL;
 	dev->verbs = verbs;
+	dev->quirks = vrb_quirks_of(verbs);
 	dev->port_num = port_num;
 	snprintf(dev->name, sizeof(dev->name), "%s", ibv_get_device_name(verbs->device));
 	ret = query(dev, &call);

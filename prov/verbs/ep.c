@@ -227,7 +227,7 @@ static int ep_close(struct fid *fid)
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_device_iwarp(vrb_domain_of(ep)->dev);
+	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_domain_of(ep)->dev->quirks->holds_unanswered;
 	vrb_ep_stop(ep);
 	if (!unanswered)
 		destroy_qp(ep);

@@ -16,7 +16,7 @@
 
 bool vrb_device_roce(const struct vrb_device *dev)
 {
-	return !vrb_device_iwarp(dev) && dev->port.link_layer == IBV_LINK_LAYER_ETHERNET;
+	return dev->quirks->gids && dev->port.link_layer == IBV_LINK_LAYER_ETHERNET;
 }
 
 void vrb_fabric_of_network(char *name, size_t size, const char *network)
@@ -54,8 +54,8 @@ void vrb_fabric_of_gid(char *name, size_t size, const struct vrb_device *dev, co
 {
 	char network[64];
 
-	if (vrb_device_iwarp(dev))
-		snprintf(name, size, "Ethernet-iWARP");
+	if (dev->quirks->fabric)
+		snprintf(name, size, "%s", dev->quirks->fabric);
 	else if (vrb_device_roce(dev) && network_of(gid, network, sizeof(network)))
 		vrb_fabric_of_network(name, size, network);
 	else

@@ -94,7 +94,7 @@ static void fill_domain(struct fi_domain_attr *domain, const struct vrb_device *
 	domain->av_type = FI_AV_UNSPEC;
 	domain->mr_mode = MR_MODES;
 	domain->mr_key_size = sizeof(uint32_t);
-	domain->cq_data_size = vrb_device_iwarp(dev) ? 0 : sizeof(uint32_t);
+	domain->cq_data_size = dev->quirks->data_len;
 	domain->cq_cnt = dev->attr.max_cq;
 	domain->ep_cnt = dev->attr.max_qp;
 	domain->tx_ctx_cnt = dev->attr.max_qp;

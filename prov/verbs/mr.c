@@ -109,7 +109,7 @@ static int access_of(const struct vrb_domain *domain, uint64_t access)
 		ibv |= IBV_ACCESS_REMOTE_READ;
 	if ((access & FI_REMOTE_WRITE) && vrb_device_atomics(domain->dev))
 		ibv |= IBV_ACCESS_REMOTE_ATOMIC;
-	if ((access & FI_REMOTE_WRITE) || ((access & FI_READ) && vrb_device_iwarp(domain->dev)))
+	if ((access & FI_REMOTE_WRITE) || ((access & FI_READ) && domain->dev->quirks->reads_are_writes))
 		ibv |= IBV_ACCESS_REMOTE_WRITE;
 	return ibv;
 }

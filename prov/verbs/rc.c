@@ -14,8 +14,6 @@
 #include "common/net/net.h"
 #include "verbs/srx.h"
 
-#define IWARP_ACCEPT_NS	20000000ULL	/* enough for a busy kernel to read an answer */
-
 static bool rc_offered(const struct vrb_device *dev)
 {
 	(void) dev;
@@ -31,7 +29,7 @@ static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 {
 	/* how many endpoints can share one, not how many of them there can be */
 	info->domain_attr->max_ep_srx_ctx = dev->attr.max_srq > 0 ? info->domain_attr->ep_cnt : 0;
-	info->ep_attr->protocol = vrb_device_iwarp(dev) ? FI_PROTO_IWARP : FI_PROTO_RDMA_CM_IB_RC;
+	info->ep_attr->protocol = dev->quirks->protocol;
 }
 
 /* ---- the id ---- */
@@ -148,10 +146,8 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 
 /* ---- the queue pair ---- */
 
-/* post.c expects requests to complete in order. Soft-iWARP may report a message as complete while a read before it is
- * outstanding. So a request that is posted while a read is outstanding gets a fence. A read is executed after all
- * requests before it anyway (RFC 5040, section 5.5), and gets no fence: Soft-iWARP ends the queue pair if it has
- * one. */
+/* post.c expects requests to complete in order. So where they overtake reads (vrb_quirks.reads_overtaken), a request
+ * that is posted while a read is outstanding gets a fence. A read does not need one. */
 static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	(void) addr;
@@ -169,7 +165,7 @@ static int rc_create(struct vrb_ep *ep)
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
 
 	attr.qp_type = IBV_QPT_RC;
-	if (vrb_device_iwarp(vrb_domain_of(ep)->dev))
+	if (vrb_domain_of(ep)->dev->quirks->reads_overtaken)
 		ep->aim = aim_behind_reads;
 	errno = 0;
 	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
@@ -189,12 +185,12 @@ static void rc_destroy(struct vrb_ep *ep)
 /* ---- connections ---- */
 
 /* Set the time after which a peer sends again to a queue pair without a posted receive. This is done once librdmacm has
- * made the queue pair ready; librdmacm sets 0, which means 655 ms. iWARP does not send again. Errors are ignored: if
- * the connection has ended already, an event reports it. */
+ * made the queue pair ready; librdmacm sets 0, which means 655 ms. Errors are ignored: if the connection has ended
+ * already, an event reports it. */
 static void set_rnr_timer(const struct vrb_ep *ep)
 {
 	struct ibv_qp_attr attr = { .min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer };
-	int ret = vrb_device_iwarp(vrb_domain_of(ep)->dev) ? 0 : ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER);
+	int ret = vrb_domain_of(ep)->dev->quirks->repeats ? ibv_modify_qp(ep->qp, &attr, IBV_QP_MIN_RNR_TIMER) : 0;
 
 	if (ret)
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s: ibv_modify_qp to FI_VERBS_MIN_RNR_TIMER=%d: %s\n",
@@ -241,19 +237,16 @@ static int rc_accept(struct vrb_ep *ep)
 	return ret;
 }
 
-/*
- * Over iWARP the accepting end may not send before the other end has sent (RFC 5044, section 7.1.2). Hardware ensures
- * that. Soft-iWARP ends a connection whose first message arrives together with the answer to its request. The other end
- * need not send anything, so FI_CONNECTED of an accepted connection is delayed a little.
- */
+/* Where the accepting end may not send at once, FI_CONNECTED of an accepted connection is delayed a little. */
 static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
+	const struct vrb_quirks *quirks = vrb_domain_of(ep)->dev->quirks;
 	bool established = event->event == RDMA_CM_EVENT_ESTABLISHED && ep->state == VRB_EP_CONNECTING;
 
 	if (established)
 		set_rnr_timer(ep);
-	if (established && ep->base.info->handle && vrb_device_iwarp(vrb_domain_of(ep)->dev))
-		fab_timer_start(ep->base.engine, &ep->accepted, fab_now_ns() + IWARP_ACCEPT_NS);
+	if (established && ep->base.info->handle && quirks->accepted_ns)
+		fab_timer_start(ep->base.engine, &ep->accepted, fab_now_ns() + quirks->accepted_ns);
 	else
 		vrb_cm_event(ep, event);
 }
@@ -263,10 +256,9 @@ static void rc_disconnect(struct vrb_ep *ep)
 	rdma_disconnect(ep->id);
 }
 
-/* iWARP runs over TCP, which has probes of its own. */
 static bool rc_probes(const struct vrb_ep *ep)
 {
-	return !vrb_device_iwarp(vrb_domain_of(ep)->dev);
+	return vrb_domain_of(ep)->dev->quirks->probes;
 }
 
 const struct vrb_kind vrb_rc = {

@@ -24,7 +24,7 @@
 
 bool vrb_ud_offered(const struct vrb_device *dev)
 {
-	return dev->verbs->device->transport_type == IBV_TRANSPORT_IB;
+	return dev->quirks->gids;
 }
 
 void vrb_ud_fill(struct fi_info *info, const struct vrb_device *dev)

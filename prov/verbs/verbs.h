@@ -21,6 +21,7 @@
 #include "common/domain/domain.h"
 #include "verbs/alive.h"
 #include "verbs/channel.h"
+#include "verbs/quirks.h"
 
 #define VRB_TX_SIZE		384	/* work requests of an endpoint that does not ask for another number */
 #define VRB_RX_SIZE		384
@@ -70,6 +71,7 @@ bool vrb_lib_gid_table(void);
 struct vrb_device {
 	struct vrb_device *next;
 	struct ibv_context *verbs;
+	const struct vrb_quirks *quirks;
 	uint8_t port_num;
 	struct ibv_device_attr attr;
 	struct ibv_port_attr port;
@@ -105,8 +107,6 @@ uint32_t vrb_requests(const struct vrb_device *dev, uint32_t iov_limit);
 const struct vrb_device *vrb_device_at(struct ibv_context *verbs, uint8_t port_num);
 /* True if any device has been examined, whether it works or not. */
 bool vrb_devices_known(void);
-/* True if the device's transport is iWARP. */
-bool vrb_device_iwarp(const struct vrb_device *dev);
 /* Report a reason why the port has no entry, if reasons are wanted (common/explain/explain.h). */
 void vrb_say_lacks(const struct vrb_device *dev, const char *what, const char *wanted, const char *found);
 /* Free all devices. No object of the provider is open. */
@@ -333,7 +333,7 @@ struct vrb_ep {
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
-	struct fab_timer accepted;	/* rc.c, iWARP: delays FI_CONNECTED of an accepted connection */
+	struct fab_timer accepted;	/* rc.c: delays FI_CONNECTED of an accepted connection */
 	struct vrb_alive alive;
 	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
 	const char *end_why;
@@ -355,7 +355,7 @@ struct vrb_ep {
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
-	uint32_t last_read;		/* rc.c, iWARP: position of the last read in the order of posting */
+	uint32_t last_read;		/* rc.c: position of the last read in the order of posting */
 	uint32_t tx_quiet;		/* requests posted since the last signaled one */
 	uint32_t tx_quiet_max;		/* as many unsignaled requests may follow each other */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
@@ -381,9 +381,10 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 
 /* ---- unanswered.c ---- */
 
-/* Part of closing an iWARP endpoint whose connection request has no answer yet. Its queue pair is in the error state
- * and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to NULL in ep.
- * False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No lock held. */
+/* Part of closing an endpoint whose connection request has no answer yet (vrb_quirks.holds_unanswered). Its queue pair
+ * is in the error state and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to
+ * NULL in ep. False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No
+ * lock held. */
 bool vrb_unanswered_keep(struct vrb_ep *ep);
 /* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
  * them, ten seconds at most. No lock held. */

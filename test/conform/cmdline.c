@@ -61,6 +61,17 @@ const char *excepted(const char *name)
 	return NULL;
 }
 
+const char *excepts_unmatched(bool (*matches)(const char *glob))
+{
+	struct except *e;
+
+	for (e = excepts; e; e = e->next) {
+		if (!matches(e->glob))
+			return e->glob;
+	}
+	return NULL;
+}
+
 /* ---- options */
 
 static const char usage[] =

@@ -485,6 +485,38 @@ static bool run_every_type(void)
 	return false;
 }
 
+static const char *glob;		/* of an exception */
+static bool glob_hit, glob_group;	/* it matches a test; its group is one of this program */
+
+static void case_against_glob(__attribute__((unused)) const struct test_case *c,
+			      __attribute__((unused)) const void *row, const char *name)
+{
+	size_t len = strcspn(glob, "*?[/");
+
+	glob_hit |= !fnmatch(glob, name, 0);
+	glob_group |= glob[len] != '/' || !strncmp(glob, name, len + 1);
+}
+
+/* A list may be for several programs: each looks at its own groups. */
+static bool matches_a_test(const char *pattern)
+{
+	glob = pattern;
+	glob_hit = glob_group = false;
+	each_case((char *[]) { NULL }, case_against_glob);
+	return glob_hit || !glob_group;
+}
+
+/* An exception that matches no test was for one that has another name now. */
+static void check_excepts(void)
+{
+	const char *unmatched = excepts_unmatched(matches_a_test);
+
+	if (!unmatched)
+		return;
+	printf("Bail out! no test is named %s, which a list of exceptions names\n", unmatched);
+	exit(2);
+}
+
 int main(int argc, char **argv)
 {
 	if (FI_VERSION_LT(fi_version(), run.version))
@@ -497,6 +529,7 @@ int main(int argc, char **argv)
 	if (cmdline.be_peer)
 		return peer_main();
 	check_patterns(cmdline.patterns);
+	check_excepts();
 	if (cmdline.list) {
 		each_case(cmdline.patterns, case_list);
 		return 0;

@@ -20,7 +20,7 @@ static void check_write(struct side *a, uint64_t addr, uint64_t key, const void 
 {
 	uint8_t *out = mem_pattern(a->t, 8, (unsigned int) a->t->key++);
 
-	post(a, WRITEMSG, .buf = out, .len = 8, .raddr = addr, .key = key, .flags = FI_DELIVERY_COMPLETE);
+	post(a, WRITEMSG, .buf = out, .len = 8, .raddr = addr, .key = key, .flags = level_delivered());
 	expect_tx(a);
 	CHECK_MEM(at, out, 8);
 }

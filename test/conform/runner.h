@@ -28,6 +28,8 @@ struct cmdline {
 struct cmdline cmdline_read(int argc, char **argv);
 /* Why not this test, as a file of --except says, or NULL. */
 const char *excepted(const char *name);
+/* The first pattern of an exception for which this is false; NULL: there is none. */
+const char *excepts_unmatched(bool (*matches)(const char *glob));
 
 /* ---- owned.c */
 
