@@ -251,6 +251,8 @@ static void monitor_stop(void)
 		foreign->export_ops->stop(foreign);
 		return;
 	}
+	if (mon.stop_fd < 0)
+		return;		/* a foreign one was closed before */
 	eventfd_write(mon.stop_fd, 1);
 	pthread_join(mon.thread, NULL);
 	close_all();
@@ -425,8 +427,35 @@ static bool is_monitor(const struct fid_mem_monitor *monitor)
 	       ops->stop && ops->subscribe && ops->unsubscribe && ops->valid;
 }
 
+/* The program closes its monitor, through the operations that import gave it: Open MPI does so when it ends, and frees
+ * it then. Caches that still use it forget all that they have, and get no more. */
+static int foreign_close(struct fid *fid)
+{
+	struct fid_mem_monitor *monitor = fab_container(fid, struct fid_mem_monitor, fid);
+
+	pthread_mutex_lock(&mon.joining);
+	monitor_inherit();
+	if (monitor == atomic_load(&mon.foreign)) {
+		if (mon.watcher_cnt)
+			monitor_stop();
+		atomic_store(&mon.foreign, NULL);
+		monitor_lock();
+		tell(0, UINTPTR_MAX);
+		monitor_unlock();
+	}
+	pthread_mutex_unlock(&mon.joining);
+	return 0;
+}
+
 static int monitor_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 {
+	static struct fi_ops fid_ops = {
+		.size = sizeof(struct fi_ops),
+		.close = foreign_close,
+		.bind = fab_fid_no_bind,
+		.control = fab_fid_no_control,
+		.ops_open = fab_fid_no_ops_open,
+	};
 	static struct fi_ops_mem_notify ops = { .size = sizeof(ops), .notify = notify };
 	struct fid_mem_monitor *monitor = (struct fid_mem_monitor *) bfid;
 	int ret = 0;
@@ -443,6 +472,7 @@ static int monitor_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 			  "opened");
 		ret = -FI_EBUSY;
 	} else {
+		monitor->fid.ops = &fid_ops;
 		monitor->import_ops = &ops;
 		atomic_store(&mon.foreign, monitor);
 	}

@@ -83,7 +83,8 @@ static inline int fi_import(uint32_t version, const char *name, void *attr, size
 
 /*
  * Memory monitor: tells the registration cache when memory is unmapped or remapped. A program imports its monitor into
- * the object "mr_cache". The program fills in fid and export_ops, and the library import_ops.
+ * the object "mr_cache". The program fills in fid.fclass and export_ops, and the library fid.ops and import_ops. With
+ * fi_close() of its fid the program takes the monitor back; no registration is cached then.
  */
 struct fid_mem_monitor;
 

@@ -86,7 +86,7 @@ static const struct demand demands[] = {
 	{ "ompi_mtl_4", { "clients_mpi/ompi_mtl_4_sequence" } },
 	{ "ompi_mtl_main", { "clients_mpi/ompi_mtl_main_sequence" } },
 	{ "ompi_btl", { "clients_mpi/ompi_btl_sequence" } },
-	{ "ompi_mr_cache", { "clients_mpi/ompi_asks_for_mr_cache" } },
+	{ "ompi_mr_cache", { "clients_mpi/ompi_asks_for_mr_cache", "clients_mpi/ompi_closes_its_monitor" } },
 	{ "ompi_claims_without_address", { "clients_mpi/ompi_mtl_4_sequence", "tagged/claim" } },
 	{ "ompi_null_context", { "msg/null_context" } },
 	{ "ompi_truncation_is_drained", { "msg/recv_trunc_is_drained", "clients_mpi/ompi_mtl_4_sequence" } },

@@ -298,6 +298,63 @@ TEST_PROV(ompi_asks_for_mr_cache, 0, .alone = true)
 	MUST(fi_close(fid));
 }
 
+static int ompi_start(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+	return 0;
+}
+
+static void ompi_stop(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+}
+
+static int ompi_subscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+	return 0;
+}
+
+static void ompi_unsubscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+}
+
+static bool ompi_valid(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+	return true;
+}
+
+/* It imports its monitor, and in the end closes both through the operations that they have then, the monitor last. */
+TEST_PROV(ompi_closes_its_monitor, 0, .alone = true)
+{
+	static struct fi_ops_mem_monitor ops = {
+		.size = sizeof(ops), .start = ompi_start, .stop = ompi_stop, .subscribe = ompi_subscribe,
+		.unsubscribe = ompi_unsubscribe, .valid = ompi_valid,
+	};
+	static struct fid_mem_monitor monitor = { .fid.fclass = FI_CLASS_MEM_MONITOR, .export_ops = &ops };
+	struct fid *fid = NULL;
+
+	MUST(fi_open(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &fid, NULL));
+	MUST(fi_import_fid(fid, &monitor.fid, 0));
+	CHECK(monitor.import_ops && monitor.fid.ops);
+	MUST(fi_close(fid));
+	if (monitor.fid.ops)
+		MUST(fi_close(&monitor.fid));
+	if (!run.ours)
+		return;
+	/* it was taken back, so the next one is taken */
+	MUST(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &monitor.fid, NULL));
+	MUST(fi_close(&monitor.fid));
+}
+
 /* ---- Open MPI's btl: one-sided, 64-bit atomics */
 
 /* Every operation completes. */

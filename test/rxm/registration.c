@@ -668,6 +668,14 @@ static void an_imported_monitor_is_used(void **state)
 	assert_int_equal(reg_cnt() - before, 1);
 	/* one monitor at a time */
 	assert_int_equal(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL), -FI_EBUSY);
+	/* the program takes its monitor back under an open domain: nothing is cached any more */
+	OK(fi_close(&mon.fid));
+	assert_int_equal(started, 0);
+	before = reg_cnt();
+	move(from, to, LONG, NULL, NULL);
+	move(from, to, LONG, NULL, NULL);
+	assert_int_equal(subscribed, 3);
+	assert_true(reg_cnt() - before >= 4);
 	teardown(NULL);
 	assert_int_equal(started, 0);
 	munmap(from, LONG);
