@@ -76,6 +76,13 @@ static int send_text(struct pp *pp, const char *text)
 	return ret ? ret : pp_ctrl_send(pp, text, strlen(text), "our options");
 }
 
+/* Replace what could control a terminal. */
+static void tame(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		text[i] = (text[i] >= ' ' && text[i] < 127) || text[i] == '\n' ? text[i] : '?';
+}
+
 static int recv_text(struct pp *pp, char text[TEXT_LEN])
 {
 	uint32_t len;
@@ -87,8 +94,12 @@ static int recv_text(struct pp *pp, char text[TEXT_LEN])
 	len = ntohl(len);
 	if (len >= TEXT_LEN)
 		return pp_fail(pp, -EPROTO, "receive the peer's options: %u bytes", len);
+	ret = pp_ctrl_recv(pp, text, len, "the peer's options");
+	if (ret)
+		return ret;
 	text[len] = '\0';
-	return pp_ctrl_recv(pp, text, len, "the peer's options");
+	tame(text, len);
+	return 0;
 }
 
 /* True if endpoints of the two providers can talk: they are the same, or both are names of tcp. */
@@ -212,10 +223,8 @@ bool pp_meet_report(const struct pp *pp)
 		ret = recv(pp->ctrl, text + len, sizeof(text) - 1 - len, MSG_DONTWAIT);
 		len += ret > 0 ? (size_t) ret : 0;
 	}
-	/* nothing of it controls a terminal */
-	for (size_t i = sizeof(failure_mark); i < len; i++)
-		text[i] = text[i] >= ' ' && text[i] < 127 ? text[i] : '?';
 	text[len] = '\0';
+	tame(text + sizeof(failure_mark), len - sizeof(failure_mark));
 	util_err("peer %s: it has failed: %s", pp->peer, text + sizeof(failure_mark));
 	return true;
 }
