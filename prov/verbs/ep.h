@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Endpoints of every kind. The engine's lock guards all fields that change after open; "lock held" means that lock.
+ */
+#ifndef VRB_EP_H
+#define VRB_EP_H
+
+#include "base/pool.h"
+#include "common/endpoint/endpoint.h"
+#include "verbs/alive.h"
+#include "verbs/channel.h"
+#include "verbs/params.h"
+#include "verbs/poller.h"
+
+#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
+
+struct vrb_kind;			/* kind.h */
+struct vrb_ep;
+struct vrb_srx;				/* srx.h */
+
+/* A send, write or read, in the order of posting. */
+struct vrb_tx {
+	struct vrb_ep *ep;
+	void *context;
+	uint64_t len;			/* bytes of the message */
+	uint32_t pos;			/* in the order of posting */
+	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX: the marker of vrb_post_marker() */
+	bool want_cq;
+};
+
+struct vrb_rx {
+	struct vrb_ep *ep;
+	void *context;
+	uint64_t flags;
+};
+
+enum vrb_ep_state {
+	VRB_EP_IDLE,			/* receives can be posted once it is enabled */
+	VRB_EP_CONNECTING,		/* or accepting */
+	VRB_EP_CONNECTED,
+	VRB_EP_DOWN,			/* refused, lost or shut down; cannot be connected again */
+};
+
+struct vrb_ep {
+	struct fab_ep base;
+	const struct vrb_kind *kind;
+	struct vrb_xrc_ep *xrc;		/* used by xrc.c */
+	enum vrb_ep_state state;
+	struct rdma_cm_id *id;		/* owned by the kind, like qp; NULL: the kind has no connections */
+	struct vrb_cm_sink sink;	/* of id, until the endpoint stops */
+	struct ibv_qp *qp;		/* NULL before fi_enable */
+	const void *rq;			/* the shared receive queue of its receives, or NULL */
+	struct ibv_ah *own_ah;		/* ud.c, owned: to this port; NULL before fi_enable, and for other kinds */
+	struct vrb_named *named;	/* ud.c, owned: by which others find it (names.h); NULL if they cannot */
+	union fab_any_addr peer;
+	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
+	 * Before that call, the private data of the request with which the endpoint was opened. */
+	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
+	struct fab_timer accepted;	/* rc.c: delays FI_CONNECTED of an accepted connection */
+	struct vrb_alive alive;
+	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
+	const char *end_why;
+	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
+	bool shutdown_told;		/* the application has been told of the end */
+	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
+	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
+	struct vrb_hw_cq *tx_hw;	/* XRC: the queue of its initiator, which another endpoint may have made */
+	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
+	uint32_t reserved;
+	uint32_t inline_max;		/* bytes, with the kind's prefix, like max_msg_size */
+	uint32_t tx_iov_limit, rx_iov_limit;
+	uint32_t read_iov_limit;	/* buffers of one read request; more are read by several requests (read.c) */
+	uint32_t sq_size;		/* requests that the queue pair holds: of tx_size operations, and the marker */
+	size_t max_msg_size;
+	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);	/* copy of kind->aim */
+
+	struct vrb_tx *tx;		/* owned ring; [tx_head, tx_tail) are outstanding */
+	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
+	uint32_t tx_size;		/* outstanding at most */
+	uint32_t tx_head, tx_tail;
+	uint32_t last_read;		/* rc.c: position of the last read in the order of posting */
+	uint32_t tx_quiet;		/* requests posted since the last signaled one */
+	uint32_t tx_quiet_max;		/* as many unsignaled requests may follow each other */
+	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
+	uint32_t rx_size, rx_cnt;
+	struct vrb_srx *srx;		/* borrowed: its receives are of this context (a context: itself); or NULL */
+	struct vrb_watch qp_watch, rq_watch;	/* of qp and rq, while it has them */
+	bool last_due;			/* its queue pair has been connected, so VRB_TOLD_LAST will come */
+	struct fab_list taker;		/* in srx->takers while it has a queue pair, under its number qpn */
+	uint32_t qpn;
+};
+
+/* The endpoint of a fid, which may be an alias. Any thread. */
+static inline struct vrb_ep *vrb_ep_of(const struct fid *fid)
+{
+	return fab_container(fab_ep_of(fid), struct vrb_ep, base);
+}
+
+/* The domain of an endpoint. Any thread. */
+static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
+{
+	return fab_container(ep->base.domain, struct vrb_domain, base);
+}
+
+/* fi_rx_size_left(3). */
+ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
+/* fi_enable(3). 0, also if it is enabled already; -FI_E*. No lock held. */
+int vrb_ep_enable(struct vrb_ep *ep);
+
+/* ---- unanswered.c ---- */
+
+/* Part of closing an endpoint whose connection request has no answer yet (vrb_quirks.holds_unanswered). Its queue pair
+ * is in the error state and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to
+ * NULL in ep. False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No
+ * lock held. */
+bool vrb_unanswered_keep(struct vrb_ep *ep);
+/* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
+ * them, ten seconds at most. No lock held. */
+void vrb_unanswered_end(struct vrb_domain *domain, bool all);
+
+#endif
