@@ -56,10 +56,51 @@ static uint64_t access_below(const struct rxm_domain *domain, uint64_t access)
 	return domain->mr_local && (access & FI_RECV) ? access | FI_READ : access;
 }
 
+/* From before a descriptor of a dma-buf is known, calls look at their descriptors. */
+static void note_device(struct rxm_domain *domain)
+{
+	struct fab_list *link;
+
+	pthread_mutex_lock(&domain->lock);
+	domain->has_device = true;
+	fab_list_for_each(&domain->pollers, link)
+		fab_container(link, struct rxm_poller, link)->odd = true;
+	pthread_mutex_unlock(&domain->lock);
+}
+
+/* Make what is registered below of a dma-buf: by its device, and once more for peers of announced messages, since the
+ * application may close the descriptor after this. Here the region permits nothing: atomics would touch the memory. */
+static int mr_take_dmabuf(struct rxm_domain *domain, struct rxm_mr *own, struct fi_mr_attr *low,
+			  struct fi_mr_attr *full, struct iovec *iov)
+{
+	const struct fi_mr_dmabuf *dmabuf = full->dmabuf;
+	int ret = 0;
+
+	if (!dmabuf || full->iov_count != 1)
+		return -FI_EINVAL;
+	low->dmabuf = dmabuf;
+	*iov = (struct iovec) { (uint8_t *) dmabuf->base_addr + dmabuf->offset, dmabuf->len };
+	if ((full->access & FI_SEND) && !(full->access & FI_REMOTE_READ)) {
+		struct fi_mr_attr offered = *low;
+		struct fid_mr *offer;
+
+		offered.access = RXM_PIN_OFFER;
+		ret = fi_mr_regattr(domain->below, &offered, FI_MR_DMABUF, &offer);
+		if (!ret)
+			own->offer = offer;
+	}
+	own->device = true;
+	full->mr_iov = iov;
+	full->access &= ~(uint64_t) (FI_REMOTE_READ | FI_REMOTE_WRITE);
+	return ret;
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
 	struct fi_mr_attr full, low;
+	uint64_t dmabuf = domain->mr_local ? flags & FI_MR_DMABUF : 0;
+	struct iovec iov;
 	struct rxm_mr *own;
 	int ret;
 
@@ -75,9 +116,16 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return -FI_ENOMEM;
-	ret = fi_mr_regattr(domain->below, &low, 0, &own->below);
+	if (dmabuf) {
+		ret = mr_take_dmabuf(domain, own, &low, &full, &iov);
+		if (ret)
+			goto free_own;
+		flags &= ~FI_MR_DMABUF;
+		note_device(domain);
+	}
+	ret = fi_mr_regattr(domain->below, &low, dmabuf, &own->below);
 	if (ret)
-		goto free_own;
+		goto close_offer;
 	own->access = low.access;
 	if (full.iov_count) {
 		own->base = full.mr_iov->iov_base;
@@ -101,6 +149,9 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 
 close_below:
 	fi_close(&own->below->fid);
+close_offer:
+	if (own->offer)
+		fi_close(&own->offer->fid);
 free_own:
 	free(own);
 	return ret;

@@ -97,6 +97,7 @@ struct rxm_mr {
 	void *base;
 	size_t len;
 	uint64_t access;
+	bool device;			/* a dma-buf: the processor must not touch it */
 };
 
 /* A pool of packet buffers of one size, which never move. Guarded by the lock of the endpoint's engine. */
@@ -121,6 +122,7 @@ struct rxm_domain {
 	bool mr_local;			/* the provider below needs local memory registered (FI_MR_LOCAL) */
 	bool mr_virt;			/* remote addresses are virtual addresses (FI_MR_VIRT_ADDR) */
 	struct fab_mrc cache;		/* registrations for operations: pins.c */
+	bool has_device;		/* a region of a dma-buf has been registered; under `lock` */
 	bool own_keys;			/* regions get keys of ours below, not those of the application */
 	bool has_dc;			/* the provider below has FI_DELIVERY_COMPLETE */
 	bool patient;			/* the provider below waits until a busy peer accepts the connection */
@@ -384,6 +386,7 @@ struct rxm_poller {
 	struct fab_list fetches;	/* struct rxm_tx.turn: messages whose next chunk is to be registered */
 	unsigned registering;		/* threads that do so, without the lock */
 	int lost;			/* positive FI_E*: cq has failed and is not read any more; 0: it works */
+	bool odd;			/* lost, or domain->has_device: calls look closer */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
 	/* A connection whose end was read from the event queue, or NULL. It ends as soon as the completion queue has
 	 * been read until it was empty. No more events are read before that. */

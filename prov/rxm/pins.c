@@ -82,6 +82,17 @@ int rxm_pin_make(struct rxm_ep *ep, struct rxm_tx *tx, const void *buf, size_t l
 	return ret;
 }
 
+bool rxm_is_device(const struct fab_op *op)
+{
+	for (uint32_t i = 0; i < op->iov_cnt && op->desc; i++) {
+		const struct rxm_mr *mr = op->desc[i];
+
+		if (mr && mr->device)
+			return true;
+	}
+	return false;
+}
+
 int rxm_pins_get(struct rxm_ep *ep, const struct fab_op *op, struct rxm_pins *pins)
 {
 	uint64_t access = op->code == FAB_OP_READ ? RXM_PIN_FILL : op->code == FAB_OP_WRITE ? FI_WRITE : RXM_PIN_OFFER;

@@ -105,6 +105,7 @@ static void lose(struct rxm_poller *poller, int err)
 		 "this queue end with that error, and the endpoints accept no more: close them and open new ones\n",
 		 fi_strerror(err));
 	poller->lost = err;
+	poller->odd = true;
 	fab_source_mod(&poller->cq_src, 0);
 	fab_list_for_each(&poller->eps, link)
 		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
@@ -413,6 +414,7 @@ static int poller_open(struct rxm_domain *domain, struct fab_engine *engine, str
 		return -FI_ENOMEM;
 	poller->engine = engine;
 	poller->domain = domain;
+	poller->odd = domain->has_device;
 	poller->after.tell = rxm_fetch_after;
 	fab_list_init(&poller->after.link);
 	fab_list_init(&poller->fetches);

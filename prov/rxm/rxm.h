@@ -95,6 +95,8 @@ static inline struct fid_mr *rxm_mr_for(void *desc, uint64_t access)
 		return mr ? mr->below : NULL;
 	return access == FI_REMOTE_READ ? mr->offer : NULL;
 }
+/* True if a buffer of op is in a region of a dma-buf. */
+bool rxm_is_device(const struct fab_op *op);
 /* Make the region for announced messages, for which rxm_mr_for() has found none. 0; -FI_E* of the provider below. No
  * lock need be held. */
 int rxm_mr_offer(struct rxm_domain *domain, struct rxm_mr *mr);

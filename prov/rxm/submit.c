@@ -147,6 +147,14 @@ INLINE int make_send(struct rxm_ep *ep, const struct fab_op *op, size_t len, str
 /* results of check(): the arguments are valid, but ... */
 #define TX_WAITS	1	/* a counter triggers the operation */
 #define TX_NOW		2	/* it must not be queued: it is injected, and has no completion */
+#define TX_DEVICE	3	/* its memory is for the device alone */
+
+static __attribute__((noinline)) int check_odd(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	if (ep->poller->lost)
+		return -ep->poller->lost;
+	return len && rxm_is_device(op) ? TX_DEVICE : 0;
+}
 
 INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
@@ -164,8 +172,11 @@ INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
-	if (ep->poller->lost)
-		return -ep->poller->lost;
+	if (__builtin_expect(ep->poller->odd, 0)) {
+		ret = check_odd(ep, op, len);
+		if (ret)
+			return ret;
+	}
 	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
 		return -FI_EAGAIN;
 	if (__builtin_expect(!(op->flags & (FI_INJECT | FI_TRIGGER)), 1))
@@ -253,6 +264,47 @@ int submit_unobserved(struct rxm_ep *ep, const struct fab_op *op)
 	return rxm_submit_locked(&ep->base, &plain);
 }
 
+/* Submit an operation on memory of a dma-buf, which the device reads by itself, however short it is. Nothing is copied
+ * from or to there. */
+static __attribute__((noinline))
+int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	struct rxm_tx *tx = NULL;
+	struct rxm_peer *peer;
+	int ret;
+
+	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
+		return -FI_EAGAIN;
+	ret = check_len(ep, op, len);
+	if (ret)
+		return ret;
+
+	if ((op->flags & FI_INJECT) || op->amo) {
+		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf: it cannot be injected, and is "
+			 "not for atomics\n", fab_op_desc[op->code].name);
+		return -FI_EOPNOTSUPP;
+	}
+	if (op->flags & FI_TRIGGER)
+		return fab_trigger_op(&ep->base, op, rxm_submit_locked);
+	ret = find_peer(ep, op, &peer);
+	if (ret)
+		return ret;
+	if (op->code > FAB_OP_CSEND) {
+		ret = rxm_rma_make(ep, op, len, &tx);
+	} else {
+		ret = app_tx(ep, op, len, RXM_TX_PACKET, &tx);
+		if (!ret)
+			ret = rxm_rndv_make(ep, op, tx);
+		if (ret && tx)
+			rxm_tx_free(ep, tx);
+	}
+	if (ret)
+		return ret;
+	ep->tx_cnt++;
+	rxm_tx_submit(peer, tx);
+	return 0;
+}
+
 INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 {
 	size_t len = fab_iov_len(op->iov, op->iov_cnt);
@@ -264,7 +316,8 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 		return submit_unobserved(ep, op);
 	ret = check(ep, op, len);
 	if (__builtin_expect(ret > 0, 0))
-		return ret == TX_NOW ? submit_now(ep, op, len) : fab_trigger_op(&ep->base, op, rxm_submit_locked);
+		return ret == TX_DEVICE ? submit_device(ep, op, len) : ret == TX_NOW ? submit_now(ep, op, len) :
+		       fab_trigger_op(&ep->base, op, rxm_submit_locked);
 	if (!ret)
 		ret = find_peer(ep, op, &peer);
 	if (ret)
@@ -347,6 +400,16 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 
 static int post_recv_locked(struct fab_ep *base, const struct fab_op *op);
 
+/* The endpoint is lost; or the receive is in a dma-buf, to which a short message would have to be copied. */
+static __attribute__((noinline)) int refuse_recv(const struct rxm_ep *ep, const struct fab_op *op)
+{
+	if (ep->poller->lost)
+		return -ep->poller->lost;
+	RXM_WARN(FI_LOG_EP_DATA, "%s into memory that was registered as a dma-buf: receive into memory of the host, or "
+		 "let the peer write\n", fab_op_desc[op->code].name);
+	return -FI_EOPNOTSUPP;
+}
+
 static int post_rare(struct rxm_ep *ep, const struct fab_op *op, fi_addr_t src)
 {
 	if (op->flags & FI_TRIGGER)
@@ -360,8 +423,8 @@ FAB_RECV_PATH int post_locked(struct rxm_ep *ep, const struct fab_op *op)
 
 	if (!ep->base.enabled || ep->closing)
 		return -FI_EOPBADSTATE;
-	if (ep->poller->lost)
-		return -ep->poller->lost;
+	if (__builtin_expect(ep->poller->odd, 0) && (ep->poller->lost || rxm_is_device(op)))
+		return refuse_recv(ep, op);
 	src = ep->base.caps & FI_DIRECTED_RECV ? op->addr : FI_ADDR_UNSPEC;
 	if (__builtin_expect(op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER), 0))
 		return post_rare(ep, op, src);

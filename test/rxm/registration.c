@@ -513,6 +513,62 @@ static void short_rma_registers_nothing(void **state)
 	OK(fi_close(&mr->fid));
 }
 
+/* A file in memory stands for a dma-buf, and its address in operations is one that the processor cannot touch:
+ * whoever tries to copy ends the test. */
+static void a_dma_buf_is_never_touched(void **state)
+{
+	int fd = memfd_create("dma-buf", 0);
+	uint8_t *device = mmap(NULL, LONG, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *to = map(LONG), *host;
+	struct fi_mr_dmabuf dmabuf = { .fd = fd, .len = LONG, .base_addr = device };
+	struct fi_mr_attr attr = {
+		.dmabuf = &dmabuf, .iov_count = 1, .access = FI_SEND | FI_RECV | FI_WRITE | FI_READ,
+	};
+	struct fid_mr *mr, *there, *target;
+
+	(void) state;
+	OK(ftruncate(fd, LONG));
+	host = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	assert_true(device != MAP_FAILED && host != MAP_FAILED);
+	OK(fi_mr_regattr(a.domain, &attr, FI_MR_DMABUF, &mr));
+	/* the region keeps the memory */
+	close(fd);
+	OK(fi_mr_reg(b.domain, to, LONG, FI_RECV | FI_REMOTE_WRITE | FI_REMOTE_READ, 0, 0, 0, &there, NULL));
+	fill(host, LONG, 5);
+	move(device, to, LONG, fi_mr_desc(mr), fi_mr_desc(there));
+	check(to, LONG, 5);
+	fill(host, LONG, 6);
+	move(device, to, 1024, fi_mr_desc(mr), fi_mr_desc(there));
+	check(to, 1024, 6);
+	OK((int) fi_write(a.ep, device, LONG, fi_mr_desc(mr), a.peer, (uintptr_t) to, fi_mr_key(there), NULL));
+	until(a.done == 3);
+	check(to, LONG, 6);
+	fill(to, LONG, 7);
+	OK((int) fi_read(a.ep, device, LONG, fi_mr_desc(mr), a.peer, (uintptr_t) to, fi_mr_key(there), NULL));
+	until(a.done == 4);
+	check(host, LONG, 7);
+	/* what would need a copy */
+	assert_int_equal((int) fi_recv(a.ep, device, 64, fi_mr_desc(mr), FI_ADDR_UNSPEC, NULL), -FI_EOPNOTSUPP);
+	OK(fi_close(&mr->fid));
+	/* a peer's write */
+	attr.access = FI_REMOTE_WRITE;
+	dmabuf.fd = fd = memfd_create("dma-buf", 0);
+	OK(ftruncate(fd, LONG));
+	munmap(host, LONG);
+	host = mmap(NULL, LONG, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	OK(fi_mr_regattr(b.domain, &attr, FI_MR_DMABUF, &target));
+	fill(to, LONG, 8);
+	OK((int) fi_write(a.ep, to, 64, NULL, a.peer, (uintptr_t) device, fi_mr_key(target), NULL));
+	until(a.done == 5);
+	check(host, 64, 8);
+	OK(fi_close(&target->fid));
+	OK(fi_close(&there->fid));
+	close(fd);
+	munmap(host, LONG);
+	munmap(device, LONG);
+	munmap(to, LONG);
+}
+
 /* FI_MR_LOCAL is returned to those alone who ask for it. */
 static void local_registration_is_not_asked_for(void **state)
 {
@@ -702,6 +758,7 @@ int main(int argc, char **argv)
 		CASE(without_a_cache_each_message_registers),
 		CASE(short_rma_registers_nothing),
 		cmocka_unit_test_setup_teardown(the_registrations_of_the_program_are_used, setup_local, teardown),
+		cmocka_unit_test_setup_teardown(a_dma_buf_is_never_touched, setup_local, teardown),
 	};
 	const struct CMUnitTest imported[] = { cmocka_unit_test(an_imported_monitor_is_used) };
 	const char *group = argc > 1 ? argv[1] : "";
