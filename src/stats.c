@@ -15,6 +15,7 @@
 #include "fabric.h"
 #include "fid.h"
 #include "log.h"
+#include "stats_why.h"
 
 #include <rdma/providers/fi_prov.h>
 
@@ -51,6 +52,7 @@ struct label {
 
 static const struct label labels[] = {
 	ENGINE(passes, FI_STATS_COUNTER),
+	ENGINE(glances, FI_STATS_COUNTER),
 	ENGINE(longest_gap, FI_STATS_TICKS),
 	ENGINE(pending, FI_STATS_GAUGE),
 	EP("receives_posted", posted[0]),
@@ -211,7 +213,7 @@ const char *fab_stats_path(void)
 void fab_stats_init(void)
 {
 	fi_param_define(NULL, "stats", FI_PARAM_BOOL,
-			"Keep the page of counters and waiting operations, which fi_why(1) and fi_top(1) read, in a "
+			"Keep the page of counters and waiting operations, which fi_why(1) reads, in a "
 			"file (default: yes). It is in $XDG_RUNTIME_DIR/weft, $TMPDIR/weft-UID or "
 			"/dev/shm/weft-UID");
 	fi_param_get_bool(NULL, "stats", &wanted);
@@ -240,12 +242,21 @@ static const char *stats_ops_path(struct fid *fid)
 	return fab_stats_path();
 }
 
+static size_t stats_ops_explain(struct fid *fid, const struct fi_stats_source *source, size_t cnt, size_t about,
+				uint64_t after_ns, enum fi_stats_form form, char *buf, size_t len,
+				struct fi_stats_verdict *verdict)
+{
+	(void) fid;
+	return fab_stats_explain(source, cnt, about, after_ns, form, buf, len, verdict);
+}
+
 static int stats_ops_open(struct fid *fid, const char *name, uint64_t flags, void **ops, void *context)
 {
 	static struct fi_ops_stats stats_ops = {
 		.size = sizeof(struct fi_ops_stats),
 		.page = stats_ops_page,
 		.path = stats_ops_path,
+		.explain = stats_ops_explain,
 	};
 
 	(void) fid;

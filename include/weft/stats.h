@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The page of a process: what each endpoint does, to whom, what waits and why. fi_stats(7) describes it for users,
- * fi_why(1) and fi_top(1) read it.
+ * fi_why(1) reads it.
  *
  * The page is a file in a folder of the user (fi_stats(7)), which the library maps when the first fabric is opened. It
  * has a fixed size. It can be read while the process runs, hangs or is stopped, and after it was killed. A process that
@@ -101,6 +101,7 @@ struct fi_stats_pending {
 	uint64_t written;		/* equal to `begun`: the record is whole */
 	uint64_t since;			/* when it was first seen as the oldest, at most 0.1 s after it was; 0: nothing
 					 * is pending */
+	uint64_t number;		/* of the operation: another operation has another number */
 	uint64_t cnt;			/* pending of this kind; for threads in fi_cntr_wait(): the counter's value */
 	uint64_t tag, ignore;
 	uint64_t len;			/* bytes; for a counter: the value that is waited for */
@@ -117,6 +118,7 @@ enum fi_stats_used {
 	FI_STATS_FREE,
 	FI_STATS_LIVE,
 	FI_STATS_GONE,			/* of peers: no connection any more; the counters go on if it comes back */
+	FI_STATS_MAKING,		/* nothing of it is valid yet */
 };
 
 /* A progress engine: one lock, and all that makes progress under it. */
@@ -124,12 +126,13 @@ struct fi_stats_engine {
 	uint32_t used;			/* enum fi_stats_used */
 	uint32_t automatic;		/* FI_PROGRESS_AUTO: a thread of the library makes progress */
 	uint64_t last_pass;		/* the last progress call that looked everywhere. Calls that follow each other
-					 * within a millisecond may be glances, up to 128 of them; `passes` counts
-					 * them */
-	uint64_t passes;		/* progress calls so far */
+					 * closely may be glances, up to 128 of them */
+	uint64_t glances;		/* so far */
+	uint64_t passes;		/* progress calls of both kinds, as of `surveyed` */
 	uint64_t last_sleep;		/* when a thread has last prepared to sleep until something happens. Later than
 					 * last_pass: it may be sleeping (fi_cq_sread(), poll() on the descriptor) */
-	uint64_t longest_gap;		/* ticks between two progress calls while something was pending */
+	uint64_t longest_gap;		/* ticks between two progress calls while something was pending; shorter ones
+					 * than some 2 s may be left out */
 	uint64_t longest_gap_end;
 	uint64_t surveyed;		/* when the pending operations were last looked through */
 	uint64_t pending;		/* operations pending then, without receives and kept messages */
@@ -216,9 +219,9 @@ struct fi_stats_ep {
 	char domain[FI_STATS_TEXT];
 	char addr[FI_STATS_TEXT];	/* its own address, where peers find it; or empty */
 
-	uint64_t posted[2];		/* receives posted so far: untagged, tagged */
+	uint64_t posted[3];		/* receives posted so far: untagged, tagged, of collectives */
 	struct fi_stats_pending pending[FI_STATS_EP_KINDS];
-	uint64_t spare[4];
+	uint64_t spare[3];
 	/* the sum of peers that have no record of their own, or have had one (ep is that of this endpoint); pending:
 	 * the oldest of those that have none now, and addr and incarnation are those of its peer */
 	struct fi_stats_peer rest;

@@ -25,22 +25,20 @@ static inline uint64_t fab_now_ns(void)
 	return fab_clock->now_ns();
 }
 
-/*
- * Ticks for the page of a process (weft/stats.h): the time stamp counter where there is one, which costs one
- * instruction, else nanoseconds. They are those of the virtual clock while a test has one.
- */
+/* Ticks for the page of a process (weft/stats.h): the time stamp counter where there is one, which costs one
+ * instruction, also while a test has a virtual clock; else nanoseconds. */
 #ifdef __x86_64__
-#define FAB_TICKS_ARE_TSC	(fab_clock == &fab_system_clock)
+#define FAB_TICKS_ARE_TSC	1
 #else
 #define FAB_TICKS_ARE_TSC	0
 #endif
 static inline uint64_t fab_ticks(void)
 {
-#ifdef __x86_64__
-	if (__builtin_expect(FAB_TICKS_ARE_TSC, 1))
-		return __builtin_ia32_rdtsc();
-#endif
+#if FAB_TICKS_ARE_TSC
+	return __builtin_ia32_rdtsc();
+#else
 	return fab_now_ns();
+#endif
 }
 
 /* The same in milliseconds. */

@@ -125,6 +125,12 @@ static unsigned long median(unsigned long *values, size_t cnt)
 	return values[cnt / 2];
 }
 
+static unsigned long lowest(unsigned long *values, size_t cnt)
+{
+	qsort(values, cnt, sizeof(*values), by_size);
+	return values[0];
+}
+
 /* One message, and looks behind it. False: the first read did not find it. */
 static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALLS], unsigned long looks[LOOKS])
 {
@@ -153,7 +159,8 @@ static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALL
 	return true;
 }
 
-/* The medians of many messages and of the looks behind them. */
+/* The lowest of many messages, and the median of the looks behind them. What happens a few times a second (a survey of
+ * what is pending, fi_stats(7)) is not of a message; to step through one takes long. */
 static void count_message(struct test *t, unsigned long cost[COSTS])
 {
 	struct sigaction trap = { .sa_handler = on_step }, before;
@@ -174,7 +181,7 @@ static void count_message(struct test *t, unsigned long cost[COSTS])
 	}
 	sigaction(SIGTRAP, &before, NULL);
 	for (int call = 0; call < MESSAGE_CALLS; call++)
-		cost[call] = median(each[call], MESSAGES);
+		cost[call] = lowest(each[call], MESSAGES);
 	cost[LOOK] = median(looks, COUNT(looks));
 }
 
@@ -198,7 +205,7 @@ static bool step_through_access(struct pair *p, enum kind kind, unsigned long co
 	return false;
 }
 
-/* The medians of many accesses. */
+/* The lowest of many accesses, as above. */
 static void count_access(struct test *t, enum kind kind, unsigned long cost[ACCESS_CALLS])
 {
 	struct sigaction trap = { .sa_handler = on_step }, before;
@@ -218,7 +225,7 @@ static void count_access(struct test *t, enum kind kind, unsigned long cost[ACCE
 	}
 	sigaction(SIGTRAP, &before, NULL);
 	for (int call = 0; call < ACCESS_CALLS; call++)
-		cost[call] = median(each[call], MESSAGES);
+		cost[call] = lowest(each[call], MESSAGES);
 }
 #else
 static unsigned long count_steps(struct test *t)
@@ -254,11 +261,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1352, 217 }, { 1546, 207 } },
-	{ "fid", FI_THREAD_FID, { 1407, 223 }, { 1601, 212 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1159, 161 }, { 1353, 150 } },
-	{ "completion", FI_THREAD_COMPLETION, { 811, 100 }, { 1000, 79 } },
-	{ "domain", FI_THREAD_DOMAIN, { 811, 100 }, { 1000, 79 } },
+	{ "safe", FI_THREAD_SAFE, { 1368, 219 }, { 1562, 209 } },
+	{ "fid", FI_THREAD_FID, { 1423, 225 }, { 1617, 214 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1175, 163 }, { 1369, 152 } },
+	{ "completion", FI_THREAD_COMPLETION, { 827, 102 }, { 1016, 81 } },
+	{ "domain", FI_THREAD_DOMAIN, { 827, 102 }, { 1016, 81 } },
 };
 
 /* The budgets are those of a release build with gcc. */
@@ -301,9 +308,9 @@ struct access_row {
 };
 
 static const struct access_row access_rows[] = {
-	{ "write", WRITES, 770, 970 },
-	{ "read", READS, 1850, 1530 },
-	{ "fetch", FETCHES, 3215, 3230 },
+	{ "write", WRITES, 784, 986 },
+	{ "read", READS, 1914, 1546 },
+	{ "fetch", FETCHES, 3290, 3270 },
 };
 
 /* A remote access of 8 bytes: the initiator's call, the target's look that serves it, and the read of its completion. A

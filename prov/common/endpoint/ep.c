@@ -512,6 +512,8 @@ int fab_ep_check_enable(struct fab_ep *ep)
 		ret = fab_eq_add_engine(ep->bound.eq, ep->engine);
 		ep->eq_driven = !ret;
 	}
+	if (!ret)
+		fab_stats_ep_enabled(ep->stats, ep->engine->stats.record);
 	return ret;
 }
 
@@ -520,6 +522,8 @@ void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp
 	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq;
 	struct fab_cntr *cntr = ep->bound.cntr[fab_op_desc[code].cntr];
 
+	if (ep->stats && fail->err != FI_ECANCELED)
+		fab_stats_error(ep->stats, code, comp, fail->err, fail->prov_errno, fail->text);
 	if (cq)
 		fab_cq_write_err(cq, comp, fail);
 	if (cntr)

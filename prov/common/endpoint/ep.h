@@ -89,6 +89,8 @@ struct fab_ep {
 	fab_ep_enable_fn *enable;	/* as fab_ep_ops.enable */
 	struct fab_ops_part *part;	/* owned: operation tables for one direction only (ops.h); or NULL */
 	struct fab_ep_views views;
+	struct fi_stats_ep *stats;	/* owned: its record in the page of the process */
+	uint32_t forks;			/* fab_fork_cnt of the process that has opened it */
 	/* With addresses of IP: the address asked for, by info or fab_ep_setname(). The provider may change it to the
 	 * address in use. */
 	union fab_sockaddr name;

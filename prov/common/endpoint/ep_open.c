@@ -112,14 +112,16 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.info = fab_info_copy(domain->fabric->prov, domain->fabric->fabric_fid.api_version, info),
 		.enable = ops->enable,
 		.views.profiler = ops->profiler,
+		.stats = fab_stats_ep_open(domain->fabric->prov, info),
+		.forks = fab_fork_cnt,
 	};
 	ep->report.want_src = ep->caps & FI_SOURCE;
 	ep->report.src_err = ep->report.want_src && (ep->caps & FI_SOURCE_ERR);
 	fab_list_init(&ep->views.profiles);
 	fab_list_init(&ep->views.aliases);
-	if (!ep->info) {
+	if (!ep->info || !ep->stats) {
 		ret = -FI_ENOMEM;
-		goto put_key;
+		goto free_info;
 	}
 	FAB_OPS_FILL(ops->fid);
 	FAB_OPS_FILL(ops->ep);
@@ -147,8 +149,8 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 	return 0;
 
 free_info:
+	fab_stats_ep_close(ep->stats);
 	fi_freeinfo(ep->info);
-put_key:
 	fab_auth_put(auth_key);
 	return ret;
 }
@@ -177,6 +179,8 @@ int fab_ep_check_close(const struct fab_ep *ep)
 void fab_ep_fini(struct fab_ep *ep)
 {
 	fab_ep_unbind(ep);
+	if (ep->forks == fab_fork_cnt)
+		fab_stats_ep_close(ep->stats);
 	fab_auth_put(ep->auth_key);
 	fi_freeinfo(ep->info);
 	free(ep->part);

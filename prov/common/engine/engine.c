@@ -11,6 +11,7 @@
  * once for each of them. The clock is read only if there are timers, and where epoll might be asked.
  */
 #include "common/engine/outsiders.h"
+#include "common/engine/survey.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -104,6 +105,7 @@ void fab_engine_prepare_sleep(struct fab_engine *engine)
 	fab_engine_no_glance(engine);
 	fab_engine_flush(engine);
 	run_polls(engine, false);	/* arm the hardware for watchers that came after the last poll */
+	fab_stats_sleep(engine);
 	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
 	alarm_set(engine, fab_list_empty(&engine->flush) ? first_timer_ns(engine) : ALARM_NOW);
 }
@@ -349,7 +351,7 @@ static bool run_timers(struct fab_engine *engine)
 	while ((timer = fab_list_first(&engine->timers, struct fab_timer, link)) && timer->when_ns <= now) {
 		fab_list_remove(&timer->link);
 		timer->fire(timer);
-		found = true;
+		found |= timer != &engine->stats.timer;
 	}
 	if (engine->alarm.due || (engine->alarm.when_ns > ALARM_NOW && engine->alarm.when_ns <= now))
 		alarm_set(engine, watched(engine) ? first_timer_ns(engine) : 0);
@@ -594,7 +596,7 @@ static __attribute__((noinline)) void allow_glances(struct fab_engine *engine)
 	struct fab_engine_glance *glance = &engine->glance;
 	unsigned next = engine->epoll.since + 1;
 
-	if (next >= engine->epoll.limit[false])
+	if (next >= engine->epoll.limit[false] || fab_stats_slow(engine))
 		return;
 	if (glance->src) {
 		glance->len = engine->staging ? glance->src->glance_len(glance->src) : 0;
@@ -618,9 +620,12 @@ static inline __attribute__((always_inline)) bool pass_rest(struct fab_engine *e
 	engine->in_pass = false;
 	if (engine->chores)
 		end_chores(engine);
-	if (!found && (engine->glance.fn || engine->glance.src))
+	if (found)
+		return true;
+	fab_stats_idle(engine);
+	if (engine->glance.fn || engine->glance.src)
 		allow_glances(engine);
-	return found;
+	return false;
 }
 
 static bool pass(struct fab_engine *engine)
@@ -630,7 +635,7 @@ static bool pass(struct fab_engine *engine)
 	if (engine->in_pass)
 		return false;
 	engine->in_pass = true;
-	engine->pass_cnt++;
+	fab_stats_pass(engine);
 	fab_engine_no_glance(engine);
 	if (engine->chores)
 		begin_chores(engine);
@@ -656,7 +661,7 @@ bool fab_engine_glanced(struct fab_engine *engine, ssize_t n)
 
 	fab_engine_attend(engine);
 	engine->in_pass = true;
-	engine->pass_cnt++;
+	fab_stats_pass(engine);
 	fab_engine_no_glance(engine);
 	found = src->glanced(src, n);
 	if (found) {
@@ -716,6 +721,7 @@ static void thread_sleep(struct fab_engine *engine)
 	fab_sock->poll(&pollfd, 1, -1);
 	fab_engine_lock(engine);
 	fab_engine_unwatch(engine);
+	fab_survey_woken(engine);
 }
 
 /* Let waiting threads take the lock, between two passes. */
@@ -813,10 +819,15 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	engine->alarm.source.ready = alarm_ready;
 	engine->forks = fab_fork_cnt;
 	engine->prov = attr->prov;
+	ret = fab_stats_engine_begin(engine, attr->auto_progress);
+	if (ret)
+		return ret;
 
 	engine->epfd = fab_sock->epoll_create1(EPOLL_CLOEXEC);
-	if (engine->epfd < 0)
-		return -errno;
+	if (engine->epfd < 0) {
+		ret = -errno;
+		goto end_stats;
+	}
 	engine->alarm.source.fd = fab_sock->timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (engine->alarm.source.fd < 0) {
 		ret = -errno;
@@ -851,6 +862,8 @@ close_alarm:
 	fab_sock_close(&engine->alarm.source.fd);
 close_epfd:
 	fab_sock_close(&engine->epfd);
+end_stats:
+	fab_stats_engine_end(engine);
 	return ret;
 }
 
@@ -874,6 +887,7 @@ void fab_engine_fini(struct fab_engine *engine)
 	fab_lock_fini(&engine->lock);
 	fab_sock_close(&engine->alarm.source.fd);
 	fab_sock_close(&engine->epfd);
+	fab_stats_engine_end(engine);
 }
 
 struct fab_engine *fab_engine_lock_of(struct fab_engine *const *of)

@@ -36,6 +36,7 @@
 #include "base/list.h"
 #include "base/lock.h"
 #include "base/sock.h"
+#include "common/stats/stats.h"
 
 struct epoll_event;
 struct fab_engine;
@@ -86,6 +87,14 @@ struct fab_timer {
 struct fab_flush {
 	struct fab_list link;		/* empty (fab_list_init) while not queued */
 	void (*flush)(struct fab_flush *flush);
+};
+
+/* Looks through the pending operations of an object, for the page of the process (common/stats). Embedded. */
+struct fab_survey {
+	struct fab_list link;
+	/* Write what is pending; returns the number of operations, without receives and messages kept. Lock held; not
+	 * to be removed from within. */
+	uint64_t (*look)(struct fab_survey *survey);
 };
 
 /* Memory that is freed after the pass, since sources of this pass may still point to it. */
@@ -204,6 +213,17 @@ struct fab_engine_glance {
 	const _Atomic uint32_t *word[FAB_GLANCE_MAX];
 };
 
+/* What the engine writes to the page of the process (engine/survey.c). */
+struct fab_engine_stats {
+	struct fi_stats_engine *record;	/* owned */
+	struct fab_list surveys;
+	struct fab_timer timer;		/* wakes a sleeper once for a survey */
+	bool due;			/* something may have happened since the last survey, and the timer may wake
+					 * a sleeper for it. Not for one outside, whose descriptor means something */
+	bool fired;			/* the timer has fired since a sleeper woke */
+	uint64_t idle;			/* ticks of the last pass that has found nothing */
+};
+
 /* Guarded by lock, except where a member says otherwise. */
 struct fab_engine {
 	struct fab_lock lock;
@@ -212,6 +232,7 @@ struct fab_engine {
 	bool in_pass;
 	bool chores;			/* the pass may have to do more than look: engine.c, begin_chores() */
 	uint32_t pass_cnt;		/* passes so far */
+	struct fab_engine_stats stats;
 	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
 					 * lock */
 	_Atomic uint32_t watchers;	/* threads that may sleep on epfd; incremented before the last look that
@@ -341,6 +362,21 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush);
 void fab_flush_cancel(struct fab_flush *flush);						/* idempotent */
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer);
 
+/* Add or remove a survey of pending operations. Idempotent removal of one that is zeroed or was removed. Lock held. */
+void fab_survey_add(struct fab_engine *engine, struct fab_survey *survey);
+void fab_survey_del(struct fab_survey *survey);
+/* The application is about to sleep: what is pending may differ from the last survey. Lock held. */
+static inline void fab_survey_due(struct fab_engine *engine)
+{
+	engine->stats.due = true;
+}
+/* The same for a sleeper that wakes, unless that is because of a survey. Lock held. */
+static inline void fab_survey_woken(struct fab_engine *engine)
+{
+	engine->stats.due |= !engine->stats.fired;
+	engine->stats.fired = false;
+}
+
 /* Set engine->direct.queue to the hardware queue that CQs of this engine may read themselves, or to NULL. They may read
  * it from the next pass on. Lock held. */
 void fab_engine_set_direct(struct fab_engine *engine, void *direct);
@@ -387,6 +423,7 @@ static inline bool fab_engine_glance(struct fab_engine *engine)
 	glance->left--;
 	engine->epoll.since++;
 	engine->pass_cnt++;
+	engine->stats.record->glances++;
 	fab_engine_attend(engine);
 	return true;
 }
@@ -422,6 +459,7 @@ static inline bool fab_engine_glance_or_pass(struct fab_engine *engine, bool *fo
 	engine->glance.reads--;
 	engine->epoll.since++;
 	engine->pass_cnt++;
+	engine->stats.record->glances++;
 	fab_engine_attend(engine);
 	return true;
 }

@@ -226,6 +226,11 @@
  *   words            NULL, or called after poll has found nothing: name words in memory that are 0 as long as it would
  *                    find nothing. Under lock
  *
+ * struct fab_survey: from fab_survey_add() to fab_survey_del(), while an endpoint is enabled.
+ *
+ *   look             Write what is pending to the endpoint's record in the page of the process, and return its number
+ *                    (common/stats). At most ten times a second or so; no operation may end. Pass, or before a sleep
+ *
  * struct fab_defer: memory to which sources of this pass may still point, handed to fab_engine_defer().
  *
  *   free             Free it: the pass is over. Under lock

@@ -175,9 +175,22 @@ static int verdict(struct fab_cntr *cntr, uint64_t threshold)
 	return -FI_EAVAIL;
 }
 
+/* A thread is about to sleep until the counter has reached the threshold: for the page of the process. */
+static void tell_sleeper(const struct fab_cntr *cntr, uint64_t threshold, struct fi_stats_wait **record)
+{
+	if (!*record)
+		*record = fab_stats_wait_open(cntr->domain->fabric->prov, false);
+	if (*record)
+		fab_stats_pending(&(*record)->pending, &(struct fi_stats_pending) {
+			.number = threshold, .cnt = cntr->value, .len = threshold, .state = FI_STATS_THRESHOLD,
+			.peer = UINT32_MAX,
+		});
+}
+
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 {
 	struct fab_cntr *cntr = cntr_of(fid);
+	struct fi_stats_wait *record = NULL;
 	struct fab_sleep sleep;
 	int ret, slept = 0;
 
@@ -194,9 +207,12 @@ static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout_ms)
 		if (ret != 1 || slept)
 			break;
 		cntr->wake_value = cntr->wait.sleepers ? fab_min(cntr->wake_value, threshold) : threshold;
+		tell_sleeper(cntr, threshold, &record);
 		slept = fab_wait_sleep(&cntr->wait, &sleep);
+		fab_survey_woken(cntr->wait.engine);
 	}
 	fab_engine_unlock(cntr->wait.engine);
+	fab_stats_wait_close(record);
 	return ret == 1 ? slept : ret;
 }
 

@@ -340,6 +340,7 @@ static int cq_wait_for(struct fab_cq *cq, uint32_t cnt, int timeout_ms)
 		ret = fab_wait_sleep(&cq->wait, &sleep);
 		if (ret)
 			return ret;
+		fab_survey_woken(cq->wait.engine);
 	}
 	return 0;
 }

@@ -217,6 +217,7 @@ int fab_recv_init(struct fab_recv *recv, struct fab_ep *ep, size_t size, const s
 
 	recv->ep = ep;
 	recv->ops = ops;
+	recv->stats = ep->stats ? ep->stats : fab_stats_nobody();
 	for (int i = 0; i < FAB_CLASS_MAX; i++) {
 		ret = fab_match_init(&recv->queue[i]);
 		if (ret) {
@@ -236,6 +237,37 @@ int fab_recv_init(struct fab_recv *recv, struct fab_ep *ep, size_t size, const s
 	recv->min_multi_recv = MIN_MULTI_RECV;
 	recv->grouped = false;
 	return 0;
+}
+
+/* The oldest receive of a class that is posted. */
+static void survey_class(const struct fab_recv *recv, enum fab_msg_class class, struct fi_stats_pending *pending,
+			 uint32_t (*peer)(const struct fab_recv *recv, fi_addr_t src))
+{
+	const struct fab_match *queue = &recv->queue[class];
+	const struct fab_posted *first = fab_list_first(&queue->posted_order, struct fab_posted, order);
+	bool any = first && (first->src == FI_ADDR_UNSPEC ||
+			     (recv->grouped && (uint32_t) first->src == UINT32_MAX));
+	struct fi_stats_pending what = {
+		.cnt = queue->posted_cnt, .peer = UINT32_MAX, .op = FAB_OP_RECV + class, .state = FI_STATS_POSTED,
+		.flags = (class != FAB_CLASS_MSG ? FI_STATS_TAGGED : 0) | (any ? FI_STATS_ANY_SOURCE : 0),
+	};
+
+	if (first) {
+		what.number = first->seq;
+		what.tag = first->tag;
+		what.ignore = first->ignore;
+		what.len = fab_container(first, const struct fab_rx, posted)->len;
+		what.peer = any || !peer ? UINT32_MAX : peer(recv, first->src);
+		what.flags |= what.peer != UINT32_MAX ? FI_STATS_PEER : 0;
+	}
+	fab_stats_pending(pending, first ? &what : NULL);
+}
+
+void fab_recv_survey(const struct fab_recv *recv, struct fi_stats_ep *ep,
+		     uint32_t (*peer)(const struct fab_recv *recv, fi_addr_t src))
+{
+	survey_class(recv, FAB_CLASS_MSG, &ep->pending[FI_STATS_EP_RECV], peer);
+	survey_class(recv, FAB_CLASS_TAGGED, &ep->pending[FI_STATS_EP_TRECV], peer);
 }
 
 void fab_recv_fini(struct fab_recv *recv)

@@ -118,6 +118,7 @@ struct fab_recv {
 	struct fab_list claimed;	/* struct fab_kept, linked by match.order: messages that a peek has claimed */
 	size_t min_multi_recv;		/* FI_OPT_MIN_MULTI_RECV */
 	bool grouped;			/* sources include a peer group (match.h); set by fab_recv_set_grouped() */
+	struct fi_stats_ep *stats;	/* borrowed: of ep */
 };
 
 /* Initialise the receives of an endpoint or shared context, after fab_ep_init(). size is rx_attr->size. 0 or
@@ -125,6 +126,10 @@ struct fab_recv {
 int fab_recv_init(struct fab_recv *recv, struct fab_ep *ep, size_t size, const struct fab_recv_ops *ops);
 /* Free all memory, after every receive was flushed and every message dropped. */
 void fab_recv_fini(struct fab_recv *recv);
+/* Write the oldest posted receive of each class to the page of the process, as what waits at the endpoint with the
+ * record `ep`. peer: the index of the record of the peer at a source of matching, or UINT32_MAX; or NULL. */
+void fab_recv_survey(const struct fab_recv *recv, struct fi_stats_ep *ep,
+		     uint32_t (*peer)(const struct fab_recv *recv, fi_addr_t src));
 /* Set whether sources include a peer group. Call it between init and first use. */
 void fab_recv_set_grouped(struct fab_recv *recv, bool grouped);
 

@@ -255,6 +255,7 @@ FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *poo
 	ret = fab_rx_new_with(recv, pool, op, src, ops, &rx);
 	if (ret)
 		return ret;
+	recv->stats->posted[op->code - FAB_OP_RECV]++;
 	kept = find(recv, op, src);
 	if (!kept || (op->flags & FI_MULTI_RECV)) {
 		ret = fab_match_post(fab_rx_queue(recv, op->code), &rx->posted);
@@ -285,6 +286,7 @@ FAB_RECV_PATH struct fab_rx *fab_recv_make_one(struct fab_recv *recv, const stru
 	rx->iov = rx->own;
 	rx->own[0] = *op->iov;
 	fab_rx_fill(rx, op, src);
+	recv->stats->posted[op->code - FAB_OP_RECV]++;
 	return rx;
 }
 

@@ -203,6 +203,8 @@ void fab_wait_wake(struct fab_wait *wait)
 void fab_wait_begin(struct fab_wait *wait, struct fab_sleep *sleep, int timeout_ms)
 {
 	note_wakes(wait);
+	if (wait->guard == &engine_guard)
+		fab_survey_due(wait->engine);
 	*sleep = (struct fab_sleep) { .timeout_ms = timeout_ms, .wakes = wait->wakes_taken };
 }
 

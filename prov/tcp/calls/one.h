@@ -78,19 +78,23 @@ TX_INLINE void tx_keep(struct tcp_tx *tx, struct tcp_conn *conn, const struct fa
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&conn->ep->base, op);
 	tx->want_ack = false;
+	tx->number = (uint32_t) ++conn->stats->queued;
 	tx->rndv = TCP_TX_UNASKED;
 	tx->amo = op->amo;
 	tx->hooked = op->hooked;
 }
 
 /* Complete an operation on len bytes within its call. */
-TX_INLINE void tx_complete_op(struct fab_ep *ep, const struct fab_op *op, uint64_t len)
+TX_INLINE void tx_complete_op(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
+	struct fab_ep *ep = &conn->ep->base;
+
 	const struct fab_comp comp = {
 		.context = op->context, .flags = fab_op_desc[op->code].cq_flags, .len = len, .data = op->data,
 		.tag = op->tag, .src = FI_ADDR_NOTAVAIL,
 	};
 
+	fab_stats_count(conn->stats, op->code, len);
 	fab_ep_complete_to(ep, op->code, &comp, fab_ep_tx_wants_comp(ep, op), NULL);
 }
 
@@ -100,7 +104,7 @@ TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, u
 	conn->tx.cnt++;
 	if (conn->peer.ext)
 		conn->tx.credit -= len + TCP_CREDIT_OVERHEAD;
-	tx_complete_op(&conn->ep->base, op, len);
+	tx_complete_op(conn, op, len);
 }
 
 /* ---- one short buffer ---- */
@@ -271,7 +275,7 @@ TX_INLINE ssize_t tcp_access_one(struct tcp_ep *ep, const struct fab_op *op)
 		tx_asked(conn, tx, &plain);
 	} else {
 		conn->remote.quiet_sent++;
-		tx_complete_op(&ep->base, &plain, len);
+		tx_complete_op(conn, &plain, len);
 	}
 	fab_engine_unlock(engine);
 	return 0;

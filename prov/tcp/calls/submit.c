@@ -346,9 +346,20 @@ static __attribute__((noinline)) bool tx_go_straight(struct tcp_conn *conn, cons
 	if ((!waits && (op->code != FAB_OP_WRITE || len < TCP_DIRECT_MIN)) || len > TCP_STRAIGHT_MAX ||
 	    !tcp_straight(conn, op, len))
 		return false;
-	tx_complete_op(&conn->ep->base, op, len);
+	tx_complete_op(conn, op, len);
 	tx_count_straight(conn->ep);
 	return true;
+}
+
+/* An operation was queued, and may have left. If it is the only one, and may have to wait for long, the page of the
+ * process has it from now on, also if the program never makes progress. */
+static void tx_tell_first(struct tcp_conn *conn)
+{
+	const struct fi_stats_peer *stats = conn->stats;
+
+	if (stats->queued - stats->dequeued == 1 &&
+	    (conn->state != TCP_CONN_UP || conn->tx.blocked || conn->tx.rts.cnt || !fab_list_empty(&conn->tx.held)))
+		tcp_survey_conn(conn);
 }
 
 /* Queue an operation on len bytes, and send it unless it is to wait. */
@@ -375,8 +386,10 @@ static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const str
 		tcp_tx_free(tx);
 		return ret;
 	}
-	if (conn->state != TCP_CONN_UP)
+	if (conn->state != TCP_CONN_UP) {
+		tx_tell_first(conn);
 		return 0;
+	}
 	if (must_leave && tx_take_back(conn, op, &conn->tx.held))
 		return -FI_EAGAIN;
 	if (tx_hold(conn, op, conn->tx.len - queued)) {
@@ -387,6 +400,7 @@ static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const str
 		if (must_leave && conn->tx.blocked && tx_take_back(conn, op, &conn->tx.queue))
 			return -FI_EAGAIN;
 	}
+	tx_tell_first(conn);
 	return 0;
 }
 

@@ -47,6 +47,8 @@ static void msg_up(struct tcp_ep *ep, struct tcp_link link, const struct tcp_hel
 	tcp_link_names(&link, &ours, &ep->conn->addr);
 	if (!ret)
 		ret = tcp_conn_start(ep->conn, &link, peer, NULL);
+	if (!ret)
+		fab_stats_peer_name(ep->base.stats, ep->conn->stats, NULL, &ours.sa, 0, 0);
 	if (!ret) {
 		tcp_alive_start(ep);
 		return;
@@ -156,6 +158,8 @@ static int msg_start_connect(struct tcp_ep *ep, const struct sockaddr *addr, con
 		return ret;
 	}
 	ep->connect.bound_fd = -1;
+	fab_stats_peer_name(ep->base.stats, ep->conn->stats, &remote.sa, NULL, 0, 0);
+	tcp_conn_tell(ep->conn, FI_STATS_CONN_CONNECTING);
 	return 0;
 }
 

@@ -39,6 +39,7 @@ int tcp_enabled_again(const struct fab_ep *ep)
 int tcp_ep_enable(struct fab_ep *base)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	union fab_sockaddr name;
 	int ret;
 
 	if (base->enabled)
@@ -60,8 +61,13 @@ int tcp_ep_enable(struct fab_ep *base)
 		tcp_peers_close(ep);
 		return ret;
 	}
+	name = ep->base.name;
+	if (ep->base.type != FI_EP_MSG)
+		tcp_addr_fill(&name, &ep->base);
 	fab_engine_lock(ep->base.engine);
 	ep->base.enabled = true;
+	fab_stats_ep_name(ep->base.stats, &name.sa, ep->incarnation);
+	tcp_survey_start(ep);
 	fab_engine_unlock(ep->base.engine);
 	return 0;
 }
@@ -226,6 +232,7 @@ static int ep_close(struct fid *fid)
 		tcp_sep_leave(ep);
 	fab_engine_lock(engine);
 	ep->closing = true;
+	tcp_survey_stop(ep);
 	fab_engine_unlock(engine);
 	fab_trigger_close(&ep->base);
 	if (ep->conn)
@@ -316,6 +323,7 @@ static int ep_msg_init(struct tcp_ep *ep, struct fab_fabric *fabric, const struc
 	if (!ep->conn)
 		return -FI_ENOMEM;
 	tcp_conn_init(ep->conn, ep, &tcp_msg_conn_owner);
+	ep->conn->stats = fab_stats_peer_get(ep->base.stats, NULL, FI_ADDR_NOTAVAIL);
 	if (!info->handle)
 		return 0;
 	ep->connect.req = tcp_connreq_take(fabric, info->handle);

@@ -61,6 +61,9 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 	fab_list_add_tail(&conn->msg.unexp, &unexp->link);
 	conn->msg.announced_cnt += announced;
 	conn->msg.unexp_len += unexp->kept;
+	conn->stats->announced_by_peer += announced;
+	conn->stats->unexpected += !announced;
+	conn->stats->unexpected_bytes += announced ? 0 : msg->base.len;
 	tcp_unexp_charge(unexp, sizeof(*unexp) + (unexp->buf && unexp->buf != unexp->small ? msg->base.len : 0));
 	if (fab_profile_listens(&ep->base))
 		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
@@ -266,6 +269,7 @@ static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct 
 static inline __attribute__((always_inline))
 void posted_finish(struct tcp_conn *conn, struct fab_recv *recv, const struct tcp_msg *msg, const struct fab_into *into)
 {
+	tcp_count_received(conn->stats, into, &msg->base, NULL);
 	fab_rx_finish_with(recv, &conn->ep->base, into, &msg->base, NULL, &tcp_recv_ops);
 	rx_give_credit(conn, msg->base.len + TCP_CREDIT_OVERHEAD);
 	tcp_rx_delivered(conn);
@@ -333,6 +337,7 @@ bool msg_whole(struct tcp_conn *conn, enum fab_msg_class class, const uint8_t *r
 	rx = tcp_rx_find(conn, class, msg.tag, 0);
 	if (!rx || !fab_rx_take_whole(recv, &conn->ep->base, rx, &msg, rest + tag_len, &tcp_recv_ops))
 		return false;
+	fab_stats_count(conn->stats, FAB_OP_RECV + class, len);
 	rx_give_credit(conn, len + TCP_CREDIT_OVERHEAD);
 	tcp_rx_delivered(conn);
 	return true;

@@ -33,6 +33,8 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	if (ret)
 		return ret;
 	tx->rndv = TCP_TX_ANNOUNCED;
+	conn->stats->announced++;
+	conn->stats->credit_waits += tx->len <= conn->peer.eager_max && !tx->match;
 	conn->ep->tx->cnt--;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)

@@ -158,6 +158,7 @@ static void peer_retry(struct tcp_peer *peer, int err, const char *text)
 	uint64_t wait_ns = peer->retry_ms * MS;
 
 	wait_ns += fab_random64() % wait_ns;
+	peer->life->conn.stats->retries++;
 	if (fab_now_ns() + wait_ns > peer->give_up_ns) {
 		peer_fail(peer, err, text);
 		return;
@@ -313,6 +314,7 @@ int tcp_peer_try(struct tcp_peer *peer)
 	int ret;
 
 	peer->life->dormant = false;
+	tcp_conn_tell(&peer->life->conn, FI_STATS_CONN_CONNECTING);
 	peer->retry_ms = RETRY_MIN_MS;
 	peer->give_up_ns = 0;
 	peer->knock_ns = 0;

@@ -220,6 +220,7 @@ struct tcp_life *tcp_life_new(struct tcp_peer *peer)
 	tcp_conn_init(&life->conn, table->ep, &life_owner);
 	life->conn.addr = peer->addr;
 	life->conn.fi_addr = fab_av_find_under(table->ep->base.bound.av, &peer->addr, peer->key);
+	life->conn.stats = fab_stats_peer_get(table->ep->base.stats, &peer->addr.sa, life->conn.fi_addr);
 	tcp_conn_classify(&life->conn);
 	table->stranger_cnt += life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 	life->table = table;
@@ -235,6 +236,7 @@ void tcp_life_start(struct tcp_life *life, struct tcp_cm *cm)
 	int ret;
 
 	life->pid = tcp_rdm_pid(cm);
+	fab_stats_peer_name(ep->base.stats, life->conn.stats, NULL, NULL, 0, life->pid);
 	life->conn.auth_key = cm->proven;
 	tcp_conn_classify(&life->conn);
 	life->conn.park.stays = tcp_params.firewall_addr || tcp_rdm_firewalled(cm);

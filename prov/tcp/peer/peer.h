@@ -77,6 +77,14 @@ bool tcp_conn_drained(struct tcp_conn *conn);
 void tcp_alive_start(struct tcp_ep *ep);
 void tcp_alive_stop(struct tcp_ep *ep);
 
+/* ---- survey.c ---- */
+
+/* Describe the endpoint's pending operations in the page of the process from now on; stop it. Lock held. */
+void tcp_survey_start(struct tcp_ep *ep);
+void tcp_survey_stop(struct tcp_ep *ep);	/* idempotent */
+/* Describe those of a connection now. Returns their number. Lock held. */
+uint64_t tcp_survey_conn(struct tcp_conn *conn);
+
 /* ---- statistics: profile.c ---- */
 
 /* Connections that are up, of any endpoint; requests of peers so far, and those that became a connection (0 for an

@@ -279,6 +279,7 @@ static void amo_request_count(struct tcp_conn *conn, const struct request *req)
 	enum fab_op_code code = req->kind == FAB_ATOMIC_BASE ? FAB_OP_REMOTE_ATOMIC : FAB_OP_REMOTE_FETCH_ATOMIC;
 	const struct fab_comp comp = { .flags = fab_op_desc[code].cq_flags, .len = req->len };
 
+	fab_stats_count(conn->stats, code, comp.len);
 	fab_ep_complete(&conn->ep->base, code, &comp, false);
 	if (!req->tagged && (amo_request_access(req) & FI_REMOTE_WRITE))
 		tcp_rma_count(conn);

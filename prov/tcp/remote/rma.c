@@ -85,6 +85,7 @@ bool tcp_rma_write_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
 	    !rma_piece(conn, &target, FI_REMOTE_WRITE, &piece, &mr))
 		return false;
 	fab_copy_short(piece.iov_base, rest + sizeof(target), len);
+	fab_stats_count(conn->stats, FAB_OP_REMOTE_WRITE, len);
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &(struct fab_comp) { .len = len }, false);
 	fab_mr_count(mr, conn->ep->base.engine, len);
 	tcp_quiet_taken(conn);
@@ -109,6 +110,7 @@ bool tcp_rma_read_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
 		return false;
 	fab_copy_short(tcp_tx_make(conn, frame, TCP_WIRE_READ_RSP, size, NULL, 0), piece.iov_base, target.len);
 	tcp_tx_put(conn, frame, size);
+	fab_stats_count(conn->stats, FAB_OP_REMOTE_READ, target.len);
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &(struct fab_comp) { .len = target.len }, false);
 	return true;
 }
@@ -224,6 +226,7 @@ static void rma_write_done(struct tcp_conn *conn)
 		tcp_fail_unknown(conn->ep, FAB_OP_REMOTE_WRITE, &comp, conn);
 	else
 		fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_WRITE, &comp, has_data && conn->ep->base.bound.rx_cq);
+	fab_stats_count(conn->stats, FAB_OP_REMOTE_WRITE, comp.len);
 	tcp_rma_count(conn);
 	tcp_quiet_taken(conn);
 	tcp_rx_delivered(conn);
@@ -391,6 +394,7 @@ void tcp_rma_served(struct tcp_conn *conn, struct tcp_tx *tx)
 	}
 	tx->want_ack = false;
 	conn->remote.rsp_cnt--;
+	fab_stats_count(conn->stats, FAB_OP_REMOTE_READ, comp.len);
 	fab_ep_complete(&conn->ep->base, FAB_OP_REMOTE_READ, &comp, false);
 	tcp_tx_done(tx, 0, 0, NULL);
 }

@@ -51,6 +51,7 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 	conn->src.glanced = tcp_rx_glanced;
 	fab_list_init(&conn->src.hot);
 	conn->ep = ep;
+	conn->stats = &ep->base.stats->rest;
 	conn->owner = owner;
 	conn->io = &tcp_io_sock;
 	conn->fi_addr = FI_ADDR_NOTAVAIL;
@@ -75,6 +76,15 @@ void tcp_conn_classify(struct tcp_conn *conn)
 	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
 	fab_source_set_outsider(&conn->src, class == TCP_STRANGER);
 	conn->rx.stage = class == TCP_STRANGER ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;
+}
+
+void tcp_conn_tell(struct tcp_conn *conn, enum fi_stats_conn state)
+{
+	enum fi_stats_carrier carrier = state != FI_STATS_CONN_UP ? FI_STATS_CARRIER_NONE :
+					conn->io == &tcp_io_ring ? FI_STATS_CARRIER_RING :
+					conn->local ? FI_STATS_CARRIER_UNIX : FI_STATS_CARRIER_TCP;
+
+	fab_stats_peer_conn(conn->ep->base.stats, conn->stats, state, carrier);
 }
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
@@ -105,6 +115,8 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 	tcp_direct_begin(conn);
 	conn->park.parked = false;
 	conn->state = TCP_CONN_UP;
+	fab_stats_peer_name(conn->ep->base.stats, conn->stats, &conn->addr.sa, NULL, peer->incarnation, 0);
+	tcp_conn_tell(conn, FI_STATS_CONN_UP);
 	tcp_above.started(conn, resumed);
 	if (broken)
 		tcp_conn_fail(conn, FI_ECONNRESET, -broken, "the peer closed it before it began");
@@ -147,6 +159,7 @@ void tcp_conn_park(struct tcp_conn *conn)
 	conn->park.parked = true;
 	conn->tx.blocked = false;
 	conn->tx.cnt = 0;
+	tcp_conn_tell(conn, FI_STATS_CONN_PARKED);
 	conn->owner->parked(conn);
 }
 
@@ -162,6 +175,8 @@ void tcp_conn_down(struct tcp_conn *conn, int err, int prov_errno, const char *t
 
 	if (conn->state == TCP_CONN_DOWN)
 		return;
+	conn->stats->losses += err != 0;
+	fab_stats_event(conn->ep->base.stats, conn->stats, err ? FI_STATS_EV_LOST : FI_STATS_EV_ENDED, (uint64_t) err);
 	conn->state = TCP_CONN_DOWN;
 	conn_unplug(conn);
 	tcp_tx_fail_all(conn, op_err, prov_errno ? prov_errno : op_err, text);
@@ -222,4 +237,5 @@ void tcp_conn_fini(struct tcp_conn *conn)
 {
 	tcp_idmap_fini(&conn->tx.rts);
 	tcp_idmap_fini(&conn->msg.rndv);
+	fab_stats_peer_put(conn->ep->base.stats, conn->stats);
 }

@@ -230,6 +230,7 @@ struct tcp_conn {
 	const struct tcp_conn_owner *owner;
 	const struct tcp_io *io;
 	struct tcp_local *local;	/* owned: src.fd is a Unix socket; or NULL */
+	struct fi_stats_peer *stats;	/* borrowed: its record in the page of the process (peer/survey.c) */
 	fi_addr_t fi_addr;		/* the peer in ep's AV, or FI_ADDR_NOTAVAIL; the owner keeps it up to date */
 	union fab_sockaddr addr;	/* RDM: the peer's listening address, as in an AV; MSG: the peer's address, once
 					 * UP */
@@ -264,6 +265,8 @@ void tcp_conn_classify(struct tcp_conn *conn);
  */
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
 		   struct fab_source *from);
+/* The connection is being made, is up or parked: tell the page of the process. */
+void tcp_conn_tell(struct tcp_conn *conn, enum fi_stats_conn state);
 /* The addresses of both ends of a stream. The family is 0 where it is not known. */
 void tcp_conn_names(const struct tcp_conn *conn, union fab_sockaddr *ours, union fab_sockaddr *theirs);
 /*

@@ -111,6 +111,7 @@ struct tcp_ep {
 	struct tcp_ep_shared shared;
 	struct tcp_ep_context context;
 	struct tcp_ep_alive alive;
+	struct fab_survey survey;	/* peer/survey.c */
 };
 
 /* The endpoint of a fid of the application, which may be an alias. */
@@ -184,6 +185,7 @@ struct tcp_tx {
 	bool hooked;			/* context is a struct fab_hook */
 	uint8_t rndv;			/* enum tcp_tx_rndv */
 	uint32_t charged;		/* control frame: bytes, in the account */
+	uint32_t number;		/* operation: counts those of the peer's record (fi_stats_peer.queued) */
 	/* read response: the generation at which its regions (stored behind hdr, their number is id) were verified */
 	uint32_t mr_gen;
 	union {

@@ -141,10 +141,14 @@ void tcp_tx_free(struct tcp_tx *tx)
 
 	if (__builtin_expect(tx->amo, 0))
 		tcp_frames[tx->hdr.op].release(tx);
-	if (tx->code != FAB_OP_MAX)
+	if (tx->code != FAB_OP_MAX) {
 		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
-	else
+		tx->conn->stats->dequeued++;
+		fab_stats_completed(&tx->conn->stats->pending[tx->code <= FAB_OP_CSEND ? FI_STATS_PEER_MESSAGE :
+							       FI_STATS_PEER_ACCESS], tx->number);
+	} else {
 		tx->conn->tx.control_cnt--;
+	}
 	if (__builtin_expect(tx->code == FAB_OP_MAX && tx->charged, 0)) {
 		answer_free(ctx, tx);
 		return;
@@ -173,6 +177,10 @@ void tcp_tx_done(struct tcp_tx *tx, int err, int prov_errno, const char *text)
 			.data = tx->data, .tag = tx->tag, .src = FI_ADDR_NOTAVAIL,
 		};
 
+		if (__builtin_expect(!err, 1))
+			fab_stats_count(tx->conn->stats, tx->code, tx->len);
+		else
+			tx->conn->stats->errors++;
 		if (__builtin_expect(err || tx->hooked, 0))
 			tx_done_rare(tx, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = prov_errno,
 				     .text = text });
@@ -496,6 +504,7 @@ static void tx_block(struct tcp_conn *conn)
 	if (!conn->io->want_room)
 		fab_source_mod(&conn->src, conn->src.events | EPOLLOUT);
 	conn->tx.blocked = !conn->io->want_room || !conn->io->want_room(conn);
+	conn->stats->full_waits += conn->tx.blocked;
 }
 
 static void tx_wait_no_more(struct tcp_conn *conn)

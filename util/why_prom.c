@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See why_prom.h. A metric is a label of the page's header: it may be of a later release. A page may have any contents.
+ */
+#include "why_prom.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define RECORDS_MAX	256
+
+/* The header of a page that can be read, or NULL. */
+static const struct fi_stats_header *header_of(const struct page *page, struct fi_stats_header *header)
+{
+	if (!page->source.page || page->source.len < sizeof(*header))
+		return NULL;
+	memcpy(header, page->source.page, sizeof(*header));
+	return header->magic == FI_STATS_MAGIC && header->version == FI_STATS_VERSION ? header : NULL;
+}
+
+/* A record of a table, or NULL. */
+static const char *record_of(const struct page *page, const struct fi_stats_header *header, uint32_t kind,
+			     uint32_t index)
+{
+	const struct fi_stats_table *table;
+	uint64_t at;
+
+	if (kind >= FI_STATS_TABLES)
+		return NULL;
+	table = &header->table[kind];
+	at = table->offset + (uint64_t) index * table->size;
+	if (index >= table->cnt || index >= RECORDS_MAX || table->offset > page->source.len || !table->size ||
+	    at + table->size > page->source.len)
+		return NULL;
+	return (const char *) page->source.page + at;
+}
+
+/* A text of a record as the value of a label. */
+static void put_value(FILE *out, const char *text, size_t size)
+{
+	for (size_t i = 0; i < size && text[i]; i++) {
+		if (text[i] == '"' || text[i] == '\\' || (unsigned char) text[i] < ' ')
+			fputc('_', out);
+		else
+			fputc(text[i], out);
+	}
+}
+
+static bool name_is_valid(const char *name, size_t size)
+{
+	size_t len = strnlen(name, size);
+
+	return len && len < size && strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_") == len;
+}
+
+/* The labels of a record: its process, and what it is of. */
+static void put_labels(FILE *out, const struct page *page, const struct fi_stats_header *header, uint32_t kind,
+		       uint32_t index, const char *record)
+{
+	const struct fi_stats_peer *peer = (const void *) record;
+	const struct fi_stats_ep *ep = kind == FI_STATS_EPS ? (const void *) record : NULL;
+
+	fprintf(out, "{pid=\"%" PRIu32 "\",rank=\"", header->pid);
+	put_value(out, header->rank, sizeof(header->rank));
+	if (kind == FI_STATS_PEERS) {
+		ep = (const void *) record_of(page, header, FI_STATS_EPS, peer->ep);
+		fprintf(out, "\",peer=\"");
+		put_value(out, peer->addr, sizeof(peer->addr));
+	}
+	if (ep) {
+		fprintf(out, "\",provider=\"");
+		put_value(out, ep->prov, sizeof(ep->prov));
+		fprintf(out, "\",endpoint=\"%" PRIu32, kind == FI_STATS_PEERS ? peer->ep : index);
+	} else {
+		fprintf(out, "\",index=\"%" PRIu32, index);
+	}
+	fprintf(out, "\"} ");
+}
+
+/* The sample of a label in a record, which is in use. */
+static void put_sample(FILE *out, const struct page *page, const struct fi_stats_header *header,
+		       const struct fi_stats_label *label, uint32_t index)
+{
+	const char *record = record_of(page, header, label->table, index);
+	uint32_t used;
+	uint64_t value;
+
+	if (!record || label->offset + sizeof(value) > header->table[label->table].size)
+		return;
+	memcpy(&used, record, sizeof(used));
+	if (used != FI_STATS_LIVE && used != FI_STATS_GONE)
+		return;
+	memcpy(&value, record + label->offset, sizeof(value));
+	fprintf(out, "weft_%s%s", label->name, label->kind == FI_STATS_COUNTER ? "_total" : "");
+	put_labels(out, page, header, label->table, index, record);
+	fprintf(out, "%" PRIu64 "\n", value);
+}
+
+/* The records of a table whose structs this program knows. */
+static bool knows(const struct fi_stats_header *header, uint32_t kind)
+{
+	static const size_t sizes[FI_STATS_TABLES] = {
+		[FI_STATS_ENGINES] = sizeof(struct fi_stats_engine), [FI_STATS_EPS] = sizeof(struct fi_stats_ep),
+		[FI_STATS_PEERS] = sizeof(struct fi_stats_peer),
+	};
+
+	return kind < FI_STATS_TABLES && sizes[kind] && header->table[kind].size >= sizes[kind];
+}
+
+/* Samples of one metric stand together, so each metric goes through all pages. */
+static void put_metric(FILE *out, const struct pages *pages, const struct fi_stats_label *label)
+{
+	struct fi_stats_header header;
+
+	fprintf(out, "# TYPE weft_%s %s\n", label->name, label->kind == FI_STATS_COUNTER ? "counter" : "gauge");
+	for (size_t i = 0; i < pages->cnt; i++) {
+		if (!header_of(&pages->list[i], &header))
+			continue;
+		for (uint32_t j = 0; j < FI_STATS_LABELS; j++) {
+			const struct fi_stats_label *same = &header.label[j];
+
+			if (strncmp(same->name, label->name, sizeof(same->name)) || !knows(&header, same->table))
+				continue;
+			for (uint32_t k = 0; k < RECORDS_MAX; k++)
+				put_sample(out, &pages->list[i], &header, same, k);
+			break;
+		}
+	}
+}
+
+void why_prom(FILE *out, const struct pages *pages, const struct fi_stats_verdict *verdict)
+{
+	struct fi_stats_header header;
+
+	if (verdict)
+		fprintf(out, "# TYPE weft_pending gauge\nweft_pending %" PRIu32 "\n# TYPE weft_stuck gauge\n"
+			"weft_stuck %" PRIu32 "\n# TYPE weft_cycles gauge\nweft_cycles %" PRIu32 "\n",
+			verdict->pending, verdict->stuck, verdict->cycles);
+	/* the metrics of the first page that can be read: processes of one host mostly have the same library */
+	for (size_t i = 0; i < pages->cnt; i++) {
+		if (!header_of(&pages->list[i], &header))
+			continue;
+		for (int j = 0; j < FI_STATS_LABELS; j++)
+			if (name_is_valid(header.label[j].name, sizeof(header.label[j].name)))
+				put_metric(out, pages, &header.label[j]);
+		break;
+	}
+	fprintf(out, "# EOF\n");
+}
