@@ -419,12 +419,16 @@ static void notify(struct fid_mem_monitor *monitor, const void *addr, size_t len
 	monitor_unlock();
 }
 
+/* True if the object is a monitor with all calls that we make. Of another object only the fid is read. */
 static bool is_monitor(const struct fid_mem_monitor *monitor)
 {
-	const struct fi_ops_mem_monitor *ops = monitor->export_ops;
+	const struct fi_ops_mem_monitor *ops;
 
-	return monitor->fid.fclass == FI_CLASS_MEM_MONITOR && ops && ops->size >= sizeof(*ops) && ops->start &&
-	       ops->stop && ops->subscribe && ops->unsubscribe && ops->valid;
+	if (monitor->fid.fclass != FI_CLASS_MEM_MONITOR)
+		return false;
+	ops = monitor->export_ops;
+	return ops && ops->size >= sizeof(*ops) && ops->start && ops->stop && ops->subscribe && ops->unsubscribe &&
+	       ops->valid;
 }
 
 /* The program closes its monitor, through the operations that import gave it: Open MPI does so when it ends, and frees

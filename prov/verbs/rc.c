@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "common/net/net.h"
 #include "verbs/srx.h"
@@ -202,7 +203,7 @@ static void mark_packets(const struct vrb_ep *ep)
 {
 	int dscp = fab_tclass_dscp(ep->base.info, ep->base.domain->attr.tclass);
 	/* the low two bits are for congestion notification and belong to the device */
-	uint8_t tos = (uint8_t) (dscp << 2);
+	uint8_t tos = (uint8_t) (fab_max(dscp, 0) << 2);
 
 	if (dscp >= 0 && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
 		VRB_WARN(FI_LOG_EP_CTRL, "rdma_set_option on %s: packets cannot be marked with the codepoint (DSCP) %d "
