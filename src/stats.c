@@ -31,6 +31,7 @@
 static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_pagefile page_file;
 static int wanted = 1;			/* FI_STATS */
+static int dumps;			/* FI_STATS_DUMP */
 
 #define PAGE_LEN	((sizeof(struct fi_stats_page) + 4095) & ~(size_t) 4095)
 
@@ -217,12 +218,32 @@ void fab_stats_init(void)
 			"file (default: yes). It is in $XDG_RUNTIME_DIR/weft, $TMPDIR/weft-UID or "
 			"/dev/shm/weft-UID");
 	fi_param_get_bool(NULL, "stats", &wanted);
+	fi_param_define(NULL, "stats_dump", FI_PARAM_BOOL,
+			"Print on stderr, when the process ends, which operations still wait, as fi_why(1) does "
+			"(default: no)");
+	fi_param_get_bool(NULL, "stats_dump", &dumps);
+}
+
+/* Print what waits in this process. */
+static void dump(const struct fi_stats_page *page)
+{
+	const struct fi_stats_source source = { page, PAGE_LEN, fab_ticks(), fab_now_ns(), 'R' };
+	size_t len = fab_stats_explain(&source, 1, 1, 0, FI_STATS_FORM_TEXT, NULL, 0, NULL);
+	char *text = malloc(len + 1);
+
+	if (!text)
+		return;
+	fab_stats_explain(&source, 1, 1, 0, FI_STATS_FORM_TEXT, text, len + 1, NULL);
+	fputs(text, stderr);
+	free(text);
 }
 
 void fab_stats_stop(void)
 {
 	struct fi_stats_page *page = page_file.mem;
 
+	if (page && dumps)
+		dump(page);
 	if (page)
 		page->header.closed = 1;
 	fab_pagefile_remove(&page_file);

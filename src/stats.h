@@ -8,7 +8,7 @@
 
 #include <weft/stats.h>
 
-/* Define and read FI_STATS, FI_STATS_DUMP and FI_STUCK_AFTER. Called once, by fab_init(). */
+/* Define and read FI_STATS and FI_STATS_DUMP. Called once, by fab_init(). */
 void fab_stats_init(void);
 
 /* The page, made by the first call, also that of a child of fork(2). It stays at its address. NULL: no memory. Any
@@ -21,10 +21,6 @@ const char *fab_stats_path(void);
 
 /* The process ends, or the library is unloaded: print what FI_STATS_DUMP asks for, and remove the file. */
 void fab_stats_stop(void);
-/* An operation has been pending for `since` ns (fab_core_ops.stuck): print once what waits, if FI_STUCK_AFTER says so.
- * Any thread, any lock may be held. */
-void fab_stats_stuck(uint64_t since_ns);
-
 /* fi_open("stats"). 0 or -FI_ENOMEM, and *fid is unchanged. */
 int fab_stats_open(struct fid **fid, void *context);
 

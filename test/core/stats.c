@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * The page of this process, and its reader with pages of rubbish.
+ */
+#include "base/unit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_errno.h>
+#include "base/clock.h"
+#include "stats.h"
+#include "stats_why.h"
+
+static uint64_t seed = 88172645463325252ULL;
+
+static uint64_t next_random(void)
+{
+	seed ^= seed << 13;
+	seed ^= seed >> 7;
+	seed ^= seed << 17;
+	return seed;
+}
+
+/* Two pages of processes that wait for each other's receives. */
+static void make_pages(struct fi_stats_page page[2])
+{
+	const struct fi_stats_page *own = fab_stats_page();
+
+	for (int i = 0; i < 2; i++) {
+		memcpy(&page[i], own, sizeof(page[i]));
+		page[i].header.pid = 100 + i;
+		page[i].engine[0] = (struct fi_stats_engine) { .used = FI_STATS_LIVE, .last_pass = fab_ticks() };
+		page[i].ep[0] = (struct fi_stats_ep) { .used = FI_STATS_LIVE, .incarnation = 7 + i, .enabled = 1 };
+		page[i].peer[0] = (struct fi_stats_peer) { .used = FI_STATS_LIVE, .incarnation = 8 - i };
+		page[i].peer[0].pending[0] = (struct fi_stats_pending) {
+			.since = page[i].header.open_ticks + 1, .cnt = 1, .tag = 7, .len = 9, .peer = UINT32_MAX,
+			.op = FI_STATS_TSEND, .state = FI_STATS_ANNOUNCED, .flags = FI_STATS_TAGGED,
+		};
+	}
+}
+
+static size_t explain(const struct fi_stats_page page[2], char *text, size_t len, struct fi_stats_verdict *verdict)
+{
+	struct fi_stats_source source[2];
+
+	for (int i = 0; i < 2; i++)
+		source[i] = (struct fi_stats_source) { &page[i], sizeof(page[i]), fab_ticks(), fab_now_ns(), 'R' };
+	return fab_stats_explain(source, 2, 2, 0, FI_STATS_FORM_TEXT, text, len, verdict);
+}
+
+static void two_that_wait_for_each_other_are_a_cycle(void **state)
+{
+	struct fi_stats_page *page = calloc(2, sizeof(*page));
+	struct fi_stats_verdict verdict;
+	char text[4096];
+
+	(void) state;
+	make_pages(page);
+	explain(page, text, sizeof(text), &verdict);
+	assert_int_equal(verdict.cycles, 1);
+	assert_int_equal(verdict.stuck, 2);
+	assert_memory_equal(text, "CYCLE: ", 7);
+	assert_non_null(strstr(text, "pid 100 waits for pid 101"));
+	assert_non_null(strstr(text, "to post a receive with tag 7"));
+	free(page);
+}
+
+/* A reader must not read outside of a page, nor take long, whatever is in it. */
+static void rubbish_does_no_harm(void **state)
+{
+	struct fi_stats_page *page = calloc(2, sizeof(*page));
+	struct fi_stats_verdict verdict;
+	static char text[65536];
+
+	(void) state;
+	for (int i = 0; i < 500; i++) {
+		make_pages(page);
+		for (uint64_t j = next_random() % 64; j; j--) {
+			uint64_t at = next_random() % (next_random() % 2 ? sizeof(page->header) : sizeof(*page));
+
+			((uint8_t *) &page[j % 2])[at] = (uint8_t) next_random();
+		}
+		explain(page, text, sizeof(text), &verdict);
+	}
+	for (size_t len = 0; len < sizeof(*page); len += 997) {
+		const struct fi_stats_source source = { page, len, fab_ticks(), fab_now_ns(), 'R' };
+
+		fab_stats_explain(&source, 1, 1, 0, FI_STATS_FORM_JSON, text, sizeof(text), &verdict);
+	}
+	free(page);
+}
+
+static void object_hands_out_the_page(void **state)
+{
+	struct fi_ops_stats *ops;
+	struct fid *fid;
+
+	(void) state;
+	assert_int_equal(fi_open(FI_VERSION(1, 20), "stats", NULL, 0, 0, &fid, NULL), 0);
+	assert_int_equal(fi_open_ops(fid, "another", 0, (void **) &ops, NULL), -FI_EINVAL);
+	assert_int_equal(fi_open_ops(fid, FI_STATS_OPS_1, 0, (void **) &ops, NULL), 0);
+	assert_ptr_equal(ops->page(fid), fab_stats_page());
+	assert_int_equal(fi_close(fid), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(two_that_wait_for_each_other_are_a_cycle),
+		cmocka_unit_test(rubbish_does_no_harm),
+		cmocka_unit_test(object_hands_out_the_page),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
