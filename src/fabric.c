@@ -29,6 +29,10 @@
 #include <stddef.h>
 #include <string.h>
 
+/* prov/hook */
+void fab_hook_init(void);
+void fab_hook_fabric(struct fid_fabric *fabric);
+
 static void fabric_start(void)
 {
 	Dl_info self = { .dli_fname = NULL };
@@ -37,6 +41,7 @@ static void fabric_start(void)
 	dladdr((void *) fabric_start, &self);
 	FAB_INFO("%s, libfabric API %d.%d.%d, in %s", WEFT_VERSION, FI_MAJOR_VERSION, FI_MINOR_VERSION,
 		 FI_REVISION_VERSION, self.dli_fname ? self.dli_fname : "this program");
+	fab_hook_init();
 	fab_param_report();
 	fab_explain_init();
 	fab_stats_init();
@@ -106,6 +111,7 @@ FAB_EXPORT int fab_fabric_1_1(struct fi_fabric_attr *attr, struct fid_fabric **f
 	/* the object of a provider from before 1.5 lacks this member */
 	if (FI_VERSION_GE(prov->fi_version, FI_VERSION(1, 5)))
 		(*fabric)->api_version = attr->api_version;
+	fab_hook_fabric(*fabric);
 	FAB_INFO("opened fabric %s of provider %s for API %u.%u", attr->name ? attr->name : "(null)", attr->prov_name,
 		 FI_MAJOR(attr->api_version), FI_MINOR(attr->api_version));
 	return 0;

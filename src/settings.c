@@ -35,12 +35,10 @@ static const struct {
 	{ "hmem_rocr_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
 	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hook", FI_PARAM_STRING, "there are no hook providers" },
 	{ "mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "mr_ze_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "offload_coll_provider", FI_PARAM_STRING, "the endpoint's own provider executes its collectives" },
-	{ "perf_cntr", FI_PARAM_STRING, "there is no hook provider that counts" },
 	{ "universe_size", FI_PARAM_SIZE_T, "tables of peers grow as needed" },
 };
 

@@ -42,3 +42,11 @@ const struct fab_clock_ops fab_system_clock = {
 };
 
 const struct fab_clock_ops *fab_clock = &fab_system_clock;
+
+uint64_t fab_real_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}

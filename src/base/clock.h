@@ -53,4 +53,7 @@ static inline uint64_t fab_random64(void)
 	return fab_clock->random64();
 }
 
+/* The time of day in nanoseconds since 1970, for what people read. It may jump, and is not that of a test's clock. */
+uint64_t fab_real_ns(void);
+
 #endif

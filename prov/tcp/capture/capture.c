@@ -14,8 +14,8 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "base/forks.h"
 #include "base/lock.h"
 #include "base/strbuf.h"
@@ -320,11 +320,8 @@ static void put_packet(struct capture_stream *stream, bool out, uint8_t flags, c
 	};
 	const uint32_t ip_len = (six ? sizeof(struct ipv6) : sizeof(struct ipv4)) + sizeof(tcp) + option_len + len;
 	const uint32_t direction = out ? FLAG_OUTBOUND : FLAG_INBOUND;
-	struct timespec now;
-	uint64_t ns;
+	const uint64_t ns = fab_real_ns();
 
-	clock_gettime(CLOCK_REALTIME, &now);
-	ns = (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
 	block_begin(BLOCK_PACKET);
 	block_add((uint32_t [5]) { 0, (uint32_t) (ns >> 32), (uint32_t) ns, ip_len, ip_len }, 20);
 	(six ? put_ipv6 : put_ipv4)(from, to, sizeof(tcp) + option_len + len);
