@@ -378,7 +378,7 @@ static const struct flag_row tcp_caps[] = {
 	{ "local_comm", FI_LOCAL_COMM }, { "all", FI_MSG | FI_TAGGED | FI_RMA },
 };
 
-/* tcp offers each of these capabilities with both reliable endpoint types, as far as fi_getinfo(3) allows them there. */
+/* tcp offers each of these capabilities with both reliable endpoint types, as far as fi_getinfo(3) allows. */
 TEST_TABLE(tcp_offers, tcp_caps, 0, RELIABLE)
 {
 	uint64_t caps = ROW(tcp_caps)->flags;
