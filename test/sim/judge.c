@@ -138,7 +138,7 @@ void op_fill(uint8_t *buf, uint32_t id, uint32_t len)
 	memcpy(buf, &id, fab_min(len, (uint32_t) sizeof(id)));
 }
 
-static bool is_filled(const uint8_t *buf, uint32_t id, uint32_t len)
+bool op_is_filled(const uint8_t *buf, uint32_t id, uint32_t len)
 {
 	uint8_t wrong = 0;
 
@@ -164,7 +164,7 @@ static bool in_slot(unsigned a, unsigned b, unsigned s, uint32_t len)
 {
 	uint32_t id = slots[a][b][s].last - 1;
 
-	return is_filled(memory[b]->slots[a][s], id, fab_min(len, ops[id].len));
+	return op_is_filled(memory[b]->slots[a][s], id, fab_min(len, ops[id].len));
 }
 
 /* The writes that were posted before this message, which has arrived, are there. */
@@ -211,7 +211,7 @@ static void took(struct op *recv, const struct ending *ending)
 		judge_wrong("receive %u took message %u, which does not match", op_id(recv), id);
 	if (send->got)
 		judge_wrong("message %u was received twice, by %u and %u", id, send->got - 1, op_id(recv));
-	if (len != send->len || !is_filled(ending->buf, id, (uint32_t) ending->len))
+	if (len != send->len || !op_is_filled(ending->buf, id, (uint32_t) ending->len))
 		judge_wrong("receive %u: message %u has other bytes or another length", op_id(recv), id);
 	if (ending->olen && recv->kind != ACT_MRECV && ending->len != recv->len)
 		judge_wrong("receive %u: message %u is cut off too early", op_id(recv), id);
@@ -292,7 +292,7 @@ static void was_read(const struct op *op)
 		return;
 	if (slot->last != op->expect && slot->loose > op_id(op))
 		return;		/* a later write may have overtaken it */
-	if (!is_filled(op->buf, op->expect - 1, fab_min(op->len, ops[op->expect - 1].len)))
+	if (!op_is_filled(op->buf, op->expect - 1, fab_min(op->len, ops[op->expect - 1].len)))
 		judge_wrong("read %u does not see write %u", op_id(op), op->expect - 1);
 }
 
@@ -393,7 +393,7 @@ static bool may_fail(const struct op *op)
 	return any || op->err == FI_ETRUNC;
 }
 
-static void check_guard(const struct op *op)
+void op_check_guard(const struct op *op)
 {
 	for (uint32_t i = 0; i < GUARD_LEN; i++) {
 		if (op->buf && op->buf[op->len + i] != 0xa5)
@@ -450,7 +450,7 @@ void judge_ended(struct op *op, const struct ending *ending)
 	else if (op->kind == ACT_PEEK && !takes)
 		peeked(op, ending);
 	check_ending(op);
-	check_guard(op);
+	op_check_guard(op);
 	if (op->kind == ACT_MRECV && !(ending->flags & FI_MULTI_RECV))
 		return;
 	if (op->kind == ACT_PEEK && op->way == CLAIM && !op->err && !takes)

@@ -69,6 +69,10 @@ bool op_is_recv(const struct op *op);
 bool op_is_send(const struct op *op);
 /* The bytes of operation id. */
 void op_fill(uint8_t *buf, uint32_t id, uint32_t len);
+/* True if these are the first len of them. */
+bool op_is_filled(const uint8_t *buf, uint32_t id, uint32_t len);
+/* The bytes behind the operation's buffer are as they were. */
+void op_check_guard(const struct op *op);
 /* Free the memory of an operation that has ended. */
 void op_free(struct op *op);
 

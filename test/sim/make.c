@@ -2,6 +2,7 @@
 /*
  * Programs from seeds, and as text. See play.h.
  */
+#include "config.h"
 #include "sim/play.h"
 
 #include <inttypes.h>
@@ -10,6 +11,12 @@
 #include "seeds/seeds.h"
 
 #define RECV_LEN	100000
+
+#if defined(HAVE_UDP) && !defined(HAVE_UDP_DL)
+#define HAVE_DATAGRAMS	true
+#else
+#define HAVE_DATAGRAMS	false
+#endif
 
 static const char *const names[ACT_KINDS] = {
 	[ACT_PASS] = "pass", [ACT_TIME] = "time", [ACT_JUMP] = "jump", [ACT_SEND] = "send", [ACT_TSEND] = "tsend",
@@ -114,6 +121,36 @@ static bool takes_way(const struct action *action)
 	}
 }
 
+/* DGRAM endpoints have messages only. */
+static void fit_datagrams(struct action *action)
+{
+	switch (action->kind) {
+	case ACT_TSEND:
+	case ACT_WRITE:
+		action->kind = ACT_SEND;
+		break;
+	case ACT_TRECV:
+	case ACT_READ:
+	case ACT_MRECV:
+		action->kind = ACT_RECV;
+		break;
+	case ACT_PEEK:
+	case ACT_COUNT:
+		action->kind = ACT_CANCEL;
+		action->d = action->e & 1;
+		break;
+	case ACT_ATOMIC:
+	case ACT_BAD:
+	case ACT_JUMP:
+		action->kind = ACT_PASS;
+		break;
+	case ACT_RESET:
+	case ACT_HALF:
+		action->kind = ACT_RESTART;
+		break;
+	}
+}
+
 void play_make(struct program *program, uint64_t seed)
 {
 	uint64_t state = fab_mix64(seed ^ 0x5eed), more = fab_mix64(seed ^ 0x5eed2);
@@ -139,6 +176,8 @@ void play_make(struct program *program, uint64_t seed)
 	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
 	if (program->rxm)
 		program->lack_memory = 0;
+	program->dgram = HAVE_DATAGRAMS && !program->keys && !program->group && !program->msg && !program->rxm &&
+			 !seeds_draw(&more, 4);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		struct action *action = &program->actions[i];
 
@@ -147,6 +186,8 @@ void play_make(struct program *program, uint64_t seed)
 			action->kind = ACT_PASS;
 		if (program->msg && action->kind >= ACT_STOP)
 			action->kind = ACT_RESET;	/* nobody connects before the end */
+		if (program->dgram)
+			fit_datagrams(action);
 		if (program->rxm && takes_way(action) && action->d == FENCED)
 			action->d = PLAIN;	/* it has no FI_FENCE */
 		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */
@@ -157,9 +198,10 @@ void play_make(struct program *program, uint64_t seed)
 
 void play_print(const struct program *program, FILE *out)
 {
-	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 " %d\n", program->seed,
+	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 " %d %d\n", program->seed,
 		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group,
-		program->keys, program->lack, program->lack_memory, program->rxm);
+		program->keys, program->lack, program->lack_memory, program->rxm,
+		program->dgram);
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -200,14 +242,14 @@ static bool read_action(struct action *action, const char *line)
 
 bool play_read(struct program *program, FILE *in)
 {
-	unsigned faults, ordered, data, msg, group, keys, rxm;
+	unsigned faults, ordered, data, msg, group, keys, rxm, dgram;
 	char line[LINE_LEN];
 
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) ||
-	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32 " %u", &program->seed,
+	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32 " %u %u", &program->seed,
 		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack,
-		   &program->lack_memory, &rxm) != 11)
+		   &program->lack_memory, &rxm, &dgram) != 12)
 		return false;
 	program->faults = faults;
 	program->ordered = ordered;
@@ -215,6 +257,7 @@ bool play_read(struct program *program, FILE *in)
 	program->msg = msg;
 	program->group = group;
 	program->rxm = rxm;
+	program->dgram = dgram;
 	program->keys = (uint8_t) keys;
 	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))
 		program->cnt++;

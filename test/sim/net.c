@@ -17,6 +17,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "sim/net_udp.h"
 
 #define FD_BASE		(1 << 16)
 #define FILES		4096
@@ -24,7 +25,7 @@
 #define CONNECT_NS	127000000000ULL	/* the kernel's own limit for a connect without an answer */
 #define RETRY_NS	1000000000ULL	/* what a cut held back arrives so long after its end, at most */
 
-enum kind { FREE, SOCKET, EPOLL, EVENT, TIMER };
+enum kind { FREE, SOCKET, DATAGRAMS, EPOLL, EVENT, TIMER };
 enum state { FRESH, LISTENING, CONNECTING, UP, RESET };
 enum sent { DATA, FIN, RST, SYN, SYN_ACK, REFUSED };
 
@@ -47,6 +48,7 @@ struct file {
 	epoll_data_t data;
 	/* an eventfd's count; a timer's time, 0: not set */
 	uint64_t value;
+	struct net_udp *udp;		/* of DATAGRAMS; owned */
 	/* a socket */
 	enum state state;
 	int error;
@@ -189,6 +191,14 @@ static struct file *file_of(int fd, enum kind kind)
 	struct file *file = fd >= FD_BASE && fd < FD_BASE + FILES ? &files[fd - FD_BASE] : NULL;
 
 	return file && file->kind == kind ? file : NULL;
+}
+
+/* The UDP socket of a descriptor, or NULL. */
+static struct net_udp *udp_of(int fd)
+{
+	const struct file *file = file_of(fd, DATAGRAMS);
+
+	return file ? file->udp : NULL;
 }
 
 static int index_of(const struct file *file)
@@ -435,7 +445,7 @@ static void deliver_all(void)
 {
 	if (now_ns < next_ns)
 		return;
-	next_ns = UINT64_MAX;
+	next_ns = net_udp_deliver();
 	/* what is sent meanwhile lowers it, too */
 	for (int i = 0; i < file_cnt; i++) {
 		if (files[i].kind != SOCKET)
@@ -443,6 +453,16 @@ static void deliver_all(void)
 		deliver(&files[i]);
 		next_ns = fab_min(next_ns, next_of(&files[i]));
 	}
+}
+
+void net_arrives_at(uint64_t ns)
+{
+	next_ns = fab_min(next_ns, ns);
+}
+
+bool net_is_cut(unsigned a, unsigned b)
+{
+	return cut[a][b];
 }
 
 uint64_t net_next_ns(void)
@@ -460,19 +480,26 @@ void net_pass_ns(uint64_t ns)
 
 static int sim_socket(int family, int type, int protocol)
 {
+	struct file *file;
+
 	if (family == AF_UNIX)
 		return fail(EAFNOSUPPORT);
-	if ((type & 0xf) != SOCK_STREAM)
+	if ((type & 0xf) != SOCK_STREAM && (type & 0xf) != SOCK_DGRAM)
 		return fab_sock_libc.socket(family, type, protocol);
 	if (one_in(no_files))
 		return fail(EMFILE);
-	return fd_of(file_new(SOCKET, node));
+	file = file_new((type & 0xf) == SOCK_STREAM ? SOCKET : DATAGRAMS, node);
+	if (file->kind == DATAGRAMS)
+		file->udp = net_udp_open(node);
+	return fd_of(file);
 }
 
 static int sim_bind(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct file *file = file_of(fd, SOCKET);
 
+	if (udp_of(fd))
+		return net_udp_bind(udp_of(fd), (const struct sockaddr_in *) (const void *) addr);
 	if (!file)
 		return fab_sock_libc.bind(fd, addr, len);
 	memcpy(&file->local, addr, sizeof(file->local));
@@ -518,6 +545,10 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 {
 	struct file *file = file_of(fd, SOCKET);
 
+	if (udp_of(fd)) {
+		net_udp_connect(udp_of(fd));
+		return 0;
+	}
 	if (!file)
 		return fab_sock_libc.connect(fd, addr, len);
 	memcpy(&file->remote, addr, sizeof(file->remote));
@@ -547,6 +578,8 @@ static int sim_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	struct file *file = file_of(fd, SOCKET);
 
+	if (udp_of(fd))
+		return give_name(net_udp_name(udp_of(fd)), addr, len);
 	return file ? give_name(&file->local, addr, len) : fab_sock_libc.getsockname(fd, addr, len);
 }
 
@@ -561,7 +594,7 @@ static int sim_setsockopt(int fd, int level, int name, const void *value, sockle
 {
 	struct file *file = file_of(fd, SOCKET);
 
-	return file ? 0 : fab_sock_libc.setsockopt(fd, level, name, value, len);
+	return file || udp_of(fd) ? 0 : fab_sock_libc.setsockopt(fd, level, name, value, len);
 }
 
 /* Bytes that the other end has not taken from its socket yet. */
@@ -576,7 +609,13 @@ static int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
 {
 	struct file *file = file_of(fd, SOCKET);
 	struct tcp_info info = { 0 };
+	int error;
 
+	if (udp_of(fd)) {
+		error = net_udp_error(udp_of(fd));
+		memcpy(value, &error, sizeof(error));
+		return 0;
+	}
 	if (!file)
 		return fab_sock_libc.getsockopt(fd, level, name, value, len);
 	if (level == SOL_SOCKET && name == SO_ERROR) {
@@ -604,6 +643,8 @@ static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 	size_t len = 0, room, done = 0;
 	uint8_t *all;
 
+	if (udp_of(fd))
+		return net_udp_send(udp_of(fd), msg);
 	if (!file)
 		return fab_sock_libc.sendmsg(fd, msg, flags);
 	if (file->error)
@@ -677,6 +718,8 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 	size_t len = 0;
 	uint32_t off;
 
+	if (udp_of(fd))
+		return net_udp_recv(udp_of(fd), msg, flags);
 	if (!file)
 		return fab_sock_libc.recvmsg(fd, msg, flags);
 	for (size_t i = 0; i < msg->msg_iovlen; i++)
@@ -705,6 +748,17 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 	file->taken += (uint64_t) n;
 	moved += (uint64_t) n;
 	return n;
+}
+
+static int sim_sendmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags)
+{
+	return udp_of(fd) ? net_udp_sendmmsg(udp_of(fd), msgs, cnt) : fab_sock_libc.sendmmsg(fd, msgs, cnt, flags);
+}
+
+static int sim_recvmmsg(int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *timeout)
+{
+	return udp_of(fd) ? net_udp_recvmmsg(udp_of(fd), msgs, cnt, flags) :
+			    fab_sock_libc.recvmmsg(fd, msgs, cnt, flags, timeout);
 }
 
 static ssize_t sim_recv(int fd, void *buf, size_t len, int flags)
@@ -771,6 +825,8 @@ static int sim_close(int fd)
 	}
 	if (files[fd - FD_BASE].kind == SOCKET)
 		socket_leave(&files[fd - FD_BASE]);
+	if (files[fd - FD_BASE].kind == DATAGRAMS)
+		net_udp_close(files[fd - FD_BASE].udp);
 	file_free(&files[fd - FD_BASE]);
 	return 0;
 }
@@ -823,6 +879,8 @@ static uint32_t readiness(const struct file *file)
 		return file->value ? EPOLLIN : 0;
 	case TIMER:
 		return file->value && file->value <= now_ns ? EPOLLIN : 0;
+	case DATAGRAMS:
+		return net_udp_ready(file->udp);
 	case SOCKET:
 		break;
 	default:
@@ -959,6 +1017,8 @@ static void install(void)
 	ops.sendmsg = sim_sendmsg;
 	ops.recv = sim_recv;
 	ops.recvmsg = sim_recvmsg;
+	ops.sendmmsg = sim_sendmmsg;
+	ops.recvmmsg = sim_recvmmsg;
 	ops.shutdown = sim_shutdown;
 	ops.close = sim_close;
 	ops.epoll_create1 = sim_epoll_create1;
@@ -987,6 +1047,7 @@ void net_begin(uint64_t seed, const struct net_attr *how)
 	next_port = 40000;
 	conn_cnt = 0;
 	watch = NULL;
+	net_udp_begin(&attr);
 	net_heal();
 }
 
@@ -1074,6 +1135,8 @@ void net_kill(unsigned n)
 			continue;
 		if (files[i].kind == SOCKET)
 			socket_leave(&files[i]);
+		if (files[i].kind == DATAGRAMS)
+			net_udp_kill(files[i].udp);
 		files[i].dead = true;
 	}
 }

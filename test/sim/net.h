@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A simulated kernel: the TCP sockets, epoll sets, eventfds and timers of several processes, all in one thread, and one
+ * A simulated kernel: the sockets, epoll sets, eventfds and timers of several processes, all in one thread, and one
  * clock. It stands behind the tables fab_sock and fab_clock. All that happens follows from the seed: the same seed
  * gives the same events.
  *
  * The processes are numbered nodes at ports of 127.0.0.1. The library does not know: between its calls, net_node()
- * says whose they are. Datagrams are the real kernel's; Unix sockets are refused.
+ * says whose they are. Unix sockets are refused. UDP sockets are in net_udp.h.
  */
 #ifndef TEST_SIM_NET_H
 #define TEST_SIM_NET_H
@@ -24,6 +24,8 @@ struct net_attr {
 	uint32_t segment;		/* longest segment, bytes; at least 1 */
 	uint32_t room;			/* bytes that a connection holds for each direction: in flight, and not read */
 	uint32_t short_io;		/* one in so many calls of send and recv transfers only a part; 0: none */
+	/* Of datagrams one in so many is lost, arrives twice, or cannot be sent (ENOBUFS); 0: none. */
+	uint32_t lose, twice, no_bufs;
 };
 
 /* Begin anew: no files, time 0, and the random numbers of this seed. The first call puts this kernel in the place of
@@ -73,6 +75,21 @@ struct net_watch {
 
 /* From now on, until the next net_begin(). */
 void net_watch(const struct net_watch *watch);
+
+/* A datagram is sent by this node, or read by it. */
+enum net_fate { NET_SENT, NET_READ };
+typedef void net_datagram_fn(enum net_fate fate, unsigned node, const uint8_t *buf, size_t len);
+/* From now on, until the next net_begin(). */
+void net_watch_datagrams(net_datagram_fn *watch);
+/* Datagrams that are on their way, or have arrived and were not read. */
+uint32_t net_datagrams(void);
+
+/* ---- for net_udp.c ---- */
+
+/* Something arrives at this time. */
+void net_arrives_at(uint64_t ns);
+/* True if nothing gets from one of these nodes to the other. */
+bool net_is_cut(unsigned a, unsigned b);
 
 /* ---- faults ---- */
 

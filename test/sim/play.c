@@ -18,6 +18,7 @@
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
 #include "seeds/seeds.h"
+#include "sim/datagram.h"
 #include "sim/group.h"
 #include "sim/judge.h"
 #include "sim/link.h"
@@ -948,6 +949,8 @@ static struct net_attr attr_of(uint64_t seed)
 	return (struct net_attr) {
 		.segment = segment[seed / 96 % 4], .room = room[seed / 384 % 3], .delay_ns = delay[seed / 1152 % 4],
 		.short_io = seed / 4608 % 2 ? 5 : 0,
+		.lose = program->faults ? 5 : 0, .twice = program->faults ? 5 : 0,
+		.no_bufs = seed / 9216 % 2 ? 5 : 0,
 	};
 }
 
@@ -966,6 +969,8 @@ static void begin(void)
 	jumped_ns = 0;
 	set_params(program->seed);
 	net_begin(program->seed, &attr);
+	if (program->dgram)
+		return;
 	memset(nodes, 0, sizeof(nodes));
 	for (unsigned n = 0; n < program->nodes; n++)
 		node_open(n);
@@ -975,6 +980,20 @@ static void begin(void)
 		net_node(n);
 		group_join(n, nodes[n].av, nodes[n].addr);
 	}
+}
+
+/* The program of endpoints of tcp, up to their end. */
+static void play_streams(void)
+{
+	for (uint32_t i = 0; i < program->cnt; i++)
+		act(&program->actions[i]);
+	settle();
+	last_words();
+	settle();
+	cancel_all();
+	judge_finish();
+	for (unsigned n = 0; n < program->nodes; n++)
+		node_close(n);
 }
 
 const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_ns)
@@ -989,17 +1008,12 @@ const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_
 	}
 	begin();
 	begin_ns = net_now_ns();
-	for (uint32_t i = 0; i < program->cnt; i++)
-		act(&program->actions[i]);
-	settle();
-	last_words();
-	settle();
-	cancel_all();
-	judge_finish();
+	if (program->dgram)
+		datagram_play(program);
+	else
+		play_streams();
 	*hash = net_hash();
 	*time_ns = net_now_ns() - begin_ns - jumped_ns;
-	for (unsigned n = 0; n < program->nodes; n++)
-		node_close(n);
 	left = net_end();
 	if (left)
 		judge_wrong("%u descriptors are left", left);

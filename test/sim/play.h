@@ -55,6 +55,7 @@ struct program {
 	bool data;			/* messages have CQ data, and the source of each is asked for */
 	bool msg;			/* MSG endpoints (link.h), not RDM */
 	bool rxm;			/* tcp;ofi_rxm, not tcp */
+	bool dgram;			/* DGRAM endpoints of udp (datagram.h) */
 	bool group;			/* all nodes are a group for collectives */
 	uint8_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */

@@ -1,0 +1,481 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * See datagram.h.
+ */
+#include "sim/datagram.h"
+
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
+#include <rdma/fi_errno.h>
+#include "base/bits.h"
+#include "sim/net.h"
+
+#define PORT		12000
+#define MESSAGE_MAX	65507
+#define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
+#define PIECES		2
+#define FEW		4			/* of operations that may be outstanding, in some programs */
+#define MANY		1024
+
+struct node {
+	bool down;
+	struct fi_info *info;
+	struct fid_fabric *fabric;
+	struct fid_domain *domain;
+	struct fid_av *av;
+	struct fid_cq *cq;
+	struct fid_eq *eq;
+	struct fid_ep *ep;
+	fi_addr_t addr[NET_NODES];
+	uint32_t posted[2];		/* sends and receives that have not ended */
+	uint32_t last[2];		/* the latest one that has ended without a cancel, + 1 */
+	uint32_t taken, received;	/* datagrams: from the kernel, and by completions */
+};
+
+static const struct program *program;
+static struct node nodes[NET_NODES];
+static bool was_down[NET_NODES];	/* at any time */
+static bool lacks;			/* memory */
+/* By the number of a send: datagrams that the kernel got, that were taken from it, and that completed a receive. */
+static uint32_t given[OPS], taken[OPS], received[OPS];
+
+static void must(ssize_t ret, const char *call)
+{
+	if (ret)
+		judge_wrong("%s: %s", call, fi_strerror((int) -ret));
+}
+
+#define MUST(call) must(call, #call)
+
+/* ---- nodes ---- */
+
+static size_t op_max(void)
+{
+	return program->seed % 2 ? FEW : MANY;
+}
+
+static struct fi_info *ask_info(unsigned n)
+{
+	struct fi_info *hints = fi_allocinfo(), *info = NULL;
+	char service[8];
+	int ret;
+
+	snprintf(service, sizeof(service), "%u", PORT + n);
+	hints->ep_attr->type = FI_EP_DGRAM;
+	hints->addr_format = FI_SOCKADDR_IN;
+	hints->caps = FI_MSG | FI_SOURCE;
+	hints->domain_attr->threading = FI_THREAD_DOMAIN;
+	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
+	hints->fabric_attr->prov_name = strdup("udp");
+	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &info);
+	fi_freeinfo(hints);
+	must(ret, "fi_getinfo");
+	return info;
+}
+
+static void insert_all(struct node *node)
+{
+	for (unsigned i = 0; i < program->nodes; i++) {
+		struct sockaddr_in addr = {
+			.sin_family = AF_INET, .sin_port = htons((uint16_t) (PORT + i)),
+			.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		};
+
+		if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) != 1)
+			judge_wrong("fi_av_insert");
+	}
+}
+
+static void start(unsigned n)
+{
+	static struct fi_info *infos[NET_NODES];
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG };
+	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_NONE };
+	struct node *node = &nodes[n];
+
+	net_lack_memory(0);
+	net_node(n);
+	*node = (struct node) { 0 };
+	if (!infos[n])
+		infos[n] = ask_info(n);
+	node->info = fi_dupinfo(infos[n]);
+	node->info->tx_attr->size = node->info->rx_attr->size = op_max();
+	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
+	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
+	MUST(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL));
+	MUST(fi_eq_open(node->fabric, &eq_attr, &node->eq, NULL));
+	MUST(fi_av_open(node->domain, &av_attr, &node->av, NULL));
+	MUST(fi_endpoint(node->domain, node->info, &node->ep, NULL));
+	MUST(fi_ep_bind(node->ep, &node->av->fid, 0));
+	MUST(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
+	MUST(fi_ep_bind(node->ep, &node->eq->fid, 0));
+	MUST(fi_enable(node->ep));
+	insert_all(node);
+	net_lack_memory(lacks ? program->lack_memory : 0);
+}
+
+static void node_close(unsigned n)
+{
+	struct node *node = &nodes[n];
+
+	net_node(n);
+	node->down = true;
+	MUST(fi_close(&node->ep->fid));
+	MUST(fi_close(&node->av->fid));
+	MUST(fi_close(&node->eq->fid));
+	MUST(fi_close(&node->cq->fid));
+	MUST(fi_close(&node->domain->fid));
+	MUST(fi_close(&node->fabric->fid));
+	fi_freeinfo(node->info);
+}
+
+static void stop(unsigned n)
+{
+	if (nodes[n].down)
+		return;
+	was_down[n] = true;
+	net_node(n);
+	net_kill(n);
+	node_close(n);
+	for (uint32_t i = 0; i < op_cnt; i++) {
+		if (ops[i].node != n || ops[i].gone)
+			continue;
+		ops[i].gone = true;
+		op_free(&ops[i]);
+	}
+}
+
+/* ---- the judge ---- */
+
+/* The kernel got a datagram of this node, or the node took it. */
+static void note_datagram(enum net_fate fate, unsigned n, const uint8_t *buf, size_t len)
+{
+	uint32_t id;
+
+	if (len < sizeof(id))
+		judge_wrong("node %u: a datagram of %zu bytes", n, len);
+	memcpy(&id, buf, sizeof(id));
+	/* the one that is being posted, too */
+	if (id > op_cnt || ops[id].kind != ACT_SEND)
+		judge_wrong("node %u: a datagram of no send", n);
+	if (fate == NET_READ) {
+		taken[id]++;
+		nodes[n].taken++;
+	} else if (ops[id].node != n || ops[id].len != len || given[id]++) {
+		judge_wrong("send %u gives the kernel another datagram, or one twice", id);
+	}
+}
+
+/* A datagram is in a receive. */
+static void took(const struct op *recv, const struct ending *ending)
+{
+	uint64_t len = ending->len + ending->olen;
+	const struct op *send;
+	uint32_t id;
+
+	nodes[recv->node].received++;
+	if (ending->len < LEN_MIN || ending->len > recv->len)
+		judge_wrong("receive %u: a message of %zu bytes", op_id(recv), (size_t) ending->len);
+	memcpy(&id, recv->buf, sizeof(id));
+	if (id >= op_cnt || ops[id].kind != ACT_SEND || ops[id].peer != recv->node)
+		judge_wrong("receive %u: bytes that nobody has sent to it", op_id(recv));
+	send = &ops[id];
+	if (len != send->len || !op_is_filled(recv->buf, id, (uint32_t) ending->len))
+		judge_wrong("receive %u: message %u has other bytes or another length", op_id(recv), id);
+	if (!ending->olen != (ending->err != FI_ETRUNC) || (ending->olen && ending->len != recv->len))
+		judge_wrong("receive %u: message %u is cut off otherwise than FI_ETRUNC says", op_id(recv), id);
+	if (!ending->err && ending->src != nodes[recv->node].addr[send->node])
+		judge_wrong("receive %u: message %u is not from there", op_id(recv), id);
+	if (++received[id] > taken[id])
+		judge_wrong("message %u was received more often than it came", id);
+}
+
+static void ended(struct op *op, const struct ending *ending)
+{
+	bool recv = op->kind == ACT_RECV;
+	uint32_t *last = &nodes[op->node].last[recv];
+
+	if (op < ops || op >= ops + op_cnt || !op->posted || op->gone || op->ended)
+		judge_wrong("a completion of nothing that is posted");
+	net_event((uint64_t) op_id(op) << 8 ^ (uint64_t) ending->err);
+	if (ending->err && !(recv && ending->err == FI_ETRUNC) && !(op->cancelled && ending->err == FI_ECANCELED))
+		judge_wrong("operation %u fails without a reason: %s", op_id(op), fi_strerror(ending->err));
+	if (ending->err != FI_ECANCELED) {
+		if (*last > op_id(op))
+			judge_wrong("operation %u ends after %u, which was posted later", op_id(op), *last - 1);
+		*last = op_id(op) + 1;
+		if (recv)
+			took(op, ending);
+	}
+	if (!recv && given[op_id(op)] != !ending->err)
+		judge_wrong("send %u ends (%s), and the kernel got %u datagrams", op_id(op), fi_strerror(ending->err),
+			    given[op_id(op)]);
+	op_check_guard(op);
+	op->ended = true;
+	nodes[op->node].posted[recv]--;
+	op_free(op);
+}
+
+/* The network has said that a datagram did not arrive: then its receiver was away. */
+static void read_event(unsigned n)
+{
+	struct sockaddr_in to;
+	struct fi_eq_err_entry error = { .err_data = &to, .err_data_size = sizeof(to) };
+	struct fi_eq_entry entry;
+	uint32_t kind;
+	ssize_t ret = fi_eq_read(nodes[n].eq, &kind, &entry, sizeof(entry), 0);
+	unsigned peer;
+
+	if (ret == -FI_EAGAIN)
+		return;
+	if (ret != -FI_EAVAIL || fi_eq_readerr(nodes[n].eq, &error, 0) <= 0)
+		judge_wrong("fi_eq_read of node %u returns %zd", n, ret);
+	peer = ntohs(to.sin_port) - PORT;
+	if (error.fid != &nodes[n].ep->fid || error.err != FI_ECONNREFUSED || error.err_data_size != sizeof(to) ||
+	    peer >= program->nodes || !was_down[peer])
+		judge_wrong("an event of node %u about a node that was not away", n);
+}
+
+/* ---- calls ---- */
+
+static void read_error(unsigned n)
+{
+	struct fi_cq_err_entry entry = { 0 };
+
+	if (fi_cq_readerr(nodes[n].cq, &entry, 0) != 1)
+		judge_wrong("no error where fi_cq_read() has said so");
+	if (entry.err == FI_EOVERRUN && lacks) {
+		/* completions are lost: for its program that is the end */
+		stop(n);
+		start(n);
+		return;
+	}
+	ended(entry.op_context, &(struct ending) { .err = entry.err, .len = entry.len, .olen = entry.olen });
+}
+
+static bool act_pass(unsigned n)
+{
+	struct fi_cq_msg_entry entries[4];
+	fi_addr_t srcs[4];
+	ssize_t ret;
+
+	if (nodes[n].down)
+		return false;
+	net_node(n);
+	read_event(n);
+	ret = fi_cq_readfrom(nodes[n].cq, entries, 4, srcs);
+	if (ret == -FI_EAVAIL) {
+		read_error(n);
+		return true;
+	}
+	for (ssize_t i = 0; i < ret; i++)
+		ended(entries[i].op_context, &(struct ending) { .len = entries[i].len, .src = srcs[i] });
+	if (ret < 0 && ret != -FI_EAGAIN)
+		judge_wrong("fi_cq_read: %s", fi_strerror((int) -ret));
+	return ret > 0;
+}
+
+static struct op *op_new(uint8_t kind, unsigned n, unsigned peer, uint32_t len)
+{
+	struct op *op = &ops[op_cnt];
+
+	if (op_cnt == OPS)
+		judge_wrong("the simulator has too few operations");
+	*op = (struct op) { .kind = kind, .node = (uint8_t) n, .peer = (uint8_t) peer, .len = len };
+	op->buf = net_alloc(len + GUARD_LEN);
+	memset(op->buf + len, 0xa5, GUARD_LEN);
+	return op;
+}
+
+/* The call has returned ret. Only a queue that is full refuses an operation; inject: or a full socket. */
+static void op_called(struct op *op, ssize_t ret, bool inject)
+{
+	bool recv = op->kind == ACT_RECV, full = inject || nodes[op->node].posted[recv] >= op_max();
+	bool good = !ret || (ret == -FI_EAGAIN && full) || (ret == -FI_ENOMEM && lacks) ||
+		    (ret == -FI_EMSGSIZE && op->len > MESSAGE_MAX);
+
+	if (!good || (!ret && op->len > MESSAGE_MAX && !recv))
+		judge_wrong("a call of node %u returns %s", op->node, fi_strerror((int) -ret));
+	if (ret && given[op_cnt])
+		judge_wrong("a send is refused, and the kernel has its datagram");
+	if (!ret && inject && !given[op_cnt])
+		judge_wrong("an inject has not given its datagram to the kernel");
+	if (ret || inject)
+		op_free(op);
+	if (ret)
+		return;
+	op->posted = true;
+	op->ended = inject;
+	nodes[op->node].posted[recv] += !inject;
+	op_cnt++;
+}
+
+static void act_send(const struct action *action)
+{
+	struct node *node = &nodes[action->a];
+	struct op *op = op_new(ACT_SEND, action->a, action->b, action->c);
+	uint32_t half = op_cnt % 3 ? 0 : op->len / 2;
+	struct iovec iov[PIECES] = { { op->buf, half }, { op->buf + half, op->len - half } };
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = PIECES, .addr = node->addr[action->b], .context = op };
+
+	op_fill(op->buf, op_cnt, op->len);
+	if (action->d == INJECT)
+		op_called(op, fi_inject(node->ep, op->buf, op->len, msg.addr), true);
+	else if (action->d == FENCED)
+		op_called(op, fi_sendmsg(node->ep, &msg, FI_MORE), false);
+	else if (half)
+		op_called(op, fi_sendv(node->ep, iov, NULL, PIECES, msg.addr, op), false);
+	else
+		op_called(op, fi_send(node->ep, op->buf, op->len, NULL, msg.addr, op), false);
+}
+
+static void post_recv(unsigned n, uint32_t len)
+{
+	struct op *op = op_new(ACT_RECV, n, n, len);
+	uint32_t half = op_cnt % 3 ? 0 : op->len / 2;
+	struct iovec iov[PIECES] = { { op->buf, half }, { op->buf + half, op->len - half } };
+
+	if (half)
+		op_called(op, fi_recvv(nodes[n].ep, iov, NULL, PIECES, FI_ADDR_UNSPEC, op), false);
+	else
+		op_called(op, fi_recv(nodes[n].ep, op->buf, op->len, NULL, FI_ADDR_UNSPEC, op), false);
+}
+
+static void cancel(struct op *op)
+{
+	net_node(op->node);
+	op->cancelled = true;
+	MUST((int) fi_cancel(&nodes[op->node].ep->fid, op));
+}
+
+static void act_cancel(const struct action *action)
+{
+	uint32_t left = action->b;
+
+	for (uint32_t i = 0; i < op_cnt; i++) {
+		struct op *op = &ops[i];
+
+		if (op->node != action->a || op->ended || op->gone || (op->kind == ACT_SEND) != action->d)
+			continue;
+		if (left--)
+			continue;
+		cancel(op);
+		return;
+	}
+}
+
+static void act(const struct action *action)
+{
+	switch (action->kind) {
+	case ACT_TIME:
+		net_pass_ns(action->c);
+		return;
+	case ACT_CUT:
+		net_cut(action->a, action->b, action->c);
+		return;
+	case ACT_START:
+		if (nodes[action->a].down)
+			start(action->a);
+		return;
+	case ACT_STOP:
+		stop(action->a);
+		return;
+	case ACT_RESTART:
+		stop(action->a);
+		start(action->a);
+		return;
+	case ACT_PASS:
+		act_pass(action->a);
+		return;
+	}
+	if (nodes[action->a].down)
+		return;
+	net_node(action->a);
+	if (action->kind == ACT_SEND)
+		act_send(action);
+	else if (action->kind == ACT_RECV)
+		post_recv(action->a, action->c);
+	else
+		act_cancel(action);
+}
+
+/* ---- the end ---- */
+
+static bool is_open(uint8_t kind)
+{
+	bool any = false;
+
+	for (unsigned n = 0; n < program->nodes; n++)
+		any |= nodes[n].posted[kind == ACT_RECV];
+	return any;
+}
+
+static void run_all(uint64_t end_ns, const char *what)
+{
+	bool any = false;
+	uint64_t wait_ns;
+
+	for (unsigned n = 0; n < program->nodes; n++)
+		any |= act_pass(n);
+	wait_ns = net_next_ns() == UINT64_MAX ? 1000000 : net_next_ns() - fab_min(net_next_ns(), net_now_ns());
+	net_pass_ns(any ? 1000 : fab_max(wait_ns, (uint64_t) 1000));
+	if (net_now_ns() > end_ns)
+		judge_wrong("after the faults %s", what);
+}
+
+/* All sends end, and what is on its way comes into receives. Then the receives that are left are cancelled. */
+static void settle(void)
+{
+	uint64_t end_ns = net_now_ns() + SETTLE_NS;
+
+	net_heal();
+	lacks = false;
+	for (unsigned n = 0; n < program->nodes; n++) {
+		if (nodes[n].down)
+			start(n);
+	}
+	while (is_open(ACT_SEND) || net_datagrams()) {
+		for (unsigned n = 0; n < program->nodes; n++) {
+			net_node(n);
+			if (!nodes[n].posted[1])
+				post_recv(n, SLOT_LEN);
+		}
+		run_all(end_ns, "a send does not end, or a datagram is not received");
+	}
+	while (act_pass(0) | act_pass(1) | (program->nodes > 2 && act_pass(2)) | (program->nodes > 3 && act_pass(3)))
+		continue;
+	for (uint32_t i = 0; i < op_cnt; i++) {
+		if (!ops[i].ended && !ops[i].gone)
+			cancel(&ops[i]);
+	}
+	while (is_open(ACT_RECV))
+		run_all(end_ns, "a cancelled receive does not end");
+	for (unsigned n = 0; n < program->nodes; n++) {
+		if (nodes[n].taken != nodes[n].received)
+			judge_wrong("node %u took %u datagrams, and %u completed a receive", n, nodes[n].taken,
+				    nodes[n].received);
+	}
+}
+
+void datagram_play(const struct program *what)
+{
+	program = what;
+	memset(was_down, 0, sizeof(was_down));
+	memset(given, 0, sizeof(given));
+	memset(taken, 0, sizeof(taken));
+	memset(received, 0, sizeof(received));
+	lacks = program->lack_memory;
+	net_watch_datagrams(note_datagram);
+	for (unsigned n = 0; n < program->nodes; n++)
+		start(n);
+	for (uint32_t i = 0; i < program->cnt; i++)
+		act(&program->actions[i]);
+	settle();
+	for (unsigned n = 0; n < program->nodes; n++)
+		node_close(n);
+}
