@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * See hook.h. calls.def has a line for each slot; it is included three times: for the functions, for the list of slots of
- * each table, and for the names.
+ * See hook.h. calls.def has a line for each slot; it is included three times: for the functions, for the list of slots
+ * of each table, and for the names.
  *
  * State: the mode, written once; the tables that were made, under `lock`, never freed, as objects of any age use them
  * (there is one for each different table of a provider, some dozens); counts of calls, atomics.

@@ -15,7 +15,9 @@ static char contexts[5];
 
 static void start(struct fab_recv *recv, size_t size)
 {
-	assert_int_equal(fab_recv_init(recv, NULL, size, &ops), 0);
+	static struct fab_ep ep;
+
+	assert_int_equal(fab_recv_init(recv, &ep, size, &ops), 0);
 }
 
 static struct fab_rx *post(struct fab_recv *recv, enum fab_msg_class class, void *context)

@@ -479,8 +479,8 @@ static bool run_every_type(void)
 			return true;
 	}
 	if (!any) {
-		snprintf(text, sizeof(text), "fi_getinfo() has no provider '%s' (exact name, as `fi_info -l` prints it)",
-			 run.prov);
+		snprintf(text, sizeof(text),
+			 "fi_getinfo() has no provider '%s' (exact name, as `fi_info -l` prints it)", run.prov);
 		report_fault(text);
 	}
 	return false;

@@ -3,7 +3,10 @@
  * The parsers of address texts (fab_addr_from_str(), fab_addr_ib_from_str()), for any text: they read it up to its NUL,
  * write within their own buffers, and give an address of IPv4 or IPv6, or of InfiniBand, or an error.
  *
- * eva: -eva-slevel 100000 -eva-slevel-function main:0 -eva-split-return-function strlen:full,strchr:full,strcspn:full,strncmp:full,strtoull:full,split_port:full,split_fields:full,parse_family:full,parse_scheme:full,addr_ib_take:full
+ * eva: -eva-slevel 100000 -eva-slevel-function main:0
+ * eva: -eva-split-return-function strlen:full,strchr:full,strcspn:full,strncmp:full,strtoull:full
+ * eva: -eva-split-return-function split_port:full,split_fields:full,parse_family:full,parse_scheme:full
+ * eva: -eva-split-return-function addr_ib_take:full
  */
 #include "text.h"
 #include "base/addr.c"

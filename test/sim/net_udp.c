@@ -250,7 +250,8 @@ static void arrive(struct datagram *datagram)
 {
 	struct net_udp *to = bound_to(&datagram->to), *from = bound_to(&datagram->from);
 
-	if (to && !net_is_cut(datagram->node, to->node) && to->in_len + datagram->len <= fab_max(attr->room, ROOM_MIN)) {
+	if (to && !net_is_cut(datagram->node, to->node) &&
+	    to->in_len + datagram->len <= fab_max(attr->room, ROOM_MIN)) {
 		datagram->next = NULL;
 		*to->in_end = datagram;
 		to->in_end = &datagram->next;

@@ -116,7 +116,7 @@ static void look_at_connect(const struct tcp_conn *conn)
 uint64_t tcp_survey_conn(struct tcp_conn *conn)
 {
 	const struct fi_stats_peer *stats = conn->stats;
-	struct oldest oldest[FI_STATS_PEER_KINDS] = { { NULL } };
+	struct oldest oldest[FI_STATS_PEER_KINDS] = { 0 };
 	uint64_t cnt = stats->queued - stats->dequeued;
 
 	if (conn->state != TCP_CONN_UP) {
