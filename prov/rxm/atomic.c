@@ -75,7 +75,8 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 		return;
 	}
 	for (uint32_t i = 0; i < tx->user_cnt && want; i++) {
-		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
+		if (tx->user[i].iov_len)	/* otherwise it may be NULL */
+			memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
 		from += tx->user[i].iov_len;
 	}
 	rxm_tx_told(tx, rxm_wire_err(ntohl(rsp.status)));

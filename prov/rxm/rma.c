@@ -27,7 +27,8 @@ static void copied_read_done(struct rxm_tx *tx, int err, const char *text)
 	const uint8_t *from = tx->hold->pkt.data;
 
 	for (uint32_t i = 0; i < tx->user_cnt && !err; i++) {
-		memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
+		if (tx->user[i].iov_len)	/* otherwise it may be NULL */
+			memcpy(tx->user[i].iov_base, from, tx->user[i].iov_len);
 		from += tx->user[i].iov_len;
 	}
 	rxm_app_done(tx, err, text);

@@ -314,10 +314,14 @@ void dgram_talk(struct dgram *from, struct dgram *to)
 
 static void set_env(const char *env)
 {
-	char *text = strdup(env ? env : ""), *save, *one;
+	char *text = strdup(env ? env : ""), *save, *one, *value;
 
-	for (one = strtok_r(text, " ", &save); one; one = strtok_r(NULL, " ", &save))
-		putenv(strdup(one));
+	for (one = strtok_r(text, " ", &save); one; one = strtok_r(NULL, " ", &save)) {
+		value = strchr(one, '=');
+		MUST_BE(value);
+		*value++ = 0;
+		setenv(one, value, 1);
+	}
 	free(text);
 }
 

@@ -84,7 +84,8 @@ static struct {
 
 static void block_add(const void *from, size_t len)
 {
-	memcpy(capture.block + capture.used, from, len);
+	if (len)	/* otherwise it may be NULL */
+		memcpy(capture.block + capture.used, from, len);
 	capture.used += len;
 }
 
