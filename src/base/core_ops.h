@@ -122,8 +122,8 @@ struct fab_core_ops {
 	 * version has; the copies are those of the core. Any thread. */
 	struct fi_info *(*dupinfo)(uint32_t api_version, const struct fi_info *info);
 	/* The page of this process (weft/stats.h), made by the first call in it, also in a child of fork(2). It stays
-	 * at its address while the core is loaded. Returns NULL if there is no memory. Any thread. The slot may be NULL:
-	 * there is no page. */
+	 * at its address while the core is loaded. Returns NULL if there is no memory. Any thread. The slot may be
+	 * NULL: there is no page. */
 	struct fi_stats_page *(*stats_page)(void);
 	/* Constant. */
 	const struct fab_monitor *monitor;

@@ -119,12 +119,6 @@ static int by_size(const void *a, const void *b)
 }
 
 /* Sorts the values. */
-static unsigned long median(unsigned long *values, size_t cnt)
-{
-	qsort(values, cnt, sizeof(*values), by_size);
-	return values[cnt / 2];
-}
-
 static unsigned long lowest(unsigned long *values, size_t cnt)
 {
 	qsort(values, cnt, sizeof(*values), by_size);
@@ -159,7 +153,7 @@ static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALL
 	return true;
 }
 
-/* The lowest of many messages, and the median of the looks behind them. What happens a few times a second (a survey of
+/* The lowest of many messages, and of the looks behind them. What happens a few times a second (a survey of
  * what is pending, fi_stats(7)) is not of a message; to step through one takes long. */
 static void count_message(struct test *t, unsigned long cost[COSTS])
 {
@@ -182,7 +176,7 @@ static void count_message(struct test *t, unsigned long cost[COSTS])
 	sigaction(SIGTRAP, &before, NULL);
 	for (int call = 0; call < MESSAGE_CALLS; call++)
 		cost[call] = lowest(each[call], MESSAGES);
-	cost[LOOK] = median(looks, COUNT(looks));
+	cost[LOOK] = lowest(looks, COUNT(looks));
 }
 
 /* One remote access. False: the target's first look did not find it, or the answer was not there at once. */

@@ -26,7 +26,8 @@ static struct fi_stats_page *page_make(const struct fi_provider *prov)
 	const struct fab_core_ops *core = prov ? fab_core_ops(prov->context.internal) : NULL;
 	struct fi_stats_page *page = NULL;
 
-	if (core && core->size >= offsetof(struct fab_core_ops, stats_page) + sizeof(core->stats_page) && core->stats_page)
+	if (core && core->size >= offsetof(struct fab_core_ops, stats_page) + sizeof(core->stats_page) &&
+	    core->stats_page)
 		page = core->stats_page();
 	if (page)
 		known = page;
@@ -356,6 +357,13 @@ static uint64_t ring_next(uint64_t *last, size_t cnt, size_t *place)
 	return number;
 }
 
+/* Take this place for the entry of that number. False: another thread, which is a whole round behind, still writes
+ * there, and the entry is left out. */
+static bool ring_take(uint64_t *place, uint64_t number, size_t cnt)
+{
+	return __atomic_exchange_n(place, 0, __ATOMIC_ACQ_REL) || number <= cnt;
+}
+
 void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, enum fi_stats_event_kind kind,
 		     uint64_t value)
 {
@@ -366,7 +374,8 @@ void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, e
 
 	number = ring_next(&page->header.last_event, FI_STATS_EVENT_CNT, &place);
 	event = &page->event[place];
-	__atomic_store_n(&event->number, 0, __ATOMIC_RELAXED);
+	if (!ring_take(&event->number, number, FI_STATS_EVENT_CNT))
+		return;
 	event->when = fab_ticks();
 	event->kind = kind;
 	event->ep = ep->rest.ep;
@@ -386,7 +395,8 @@ void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct
 
 	number = ring_next(&page->header.last_error, FI_STATS_ERROR_CNT, &place);
 	error = &page->error[place];
-	__atomic_store_n(&error->number, 0, __ATOMIC_RELAXED);
+	if (!ring_take(&error->number, number, FI_STATS_ERROR_CNT))
+		return;
 	error->when = fab_ticks();
 	error->err = (uint32_t) err;
 	error->prov_errno = (uint32_t) prov_errno;
