@@ -255,11 +255,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1368, 219 }, { 1562, 209 } },
-	{ "fid", FI_THREAD_FID, { 1423, 225 }, { 1617, 214 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1175, 163 }, { 1369, 152 } },
-	{ "completion", FI_THREAD_COMPLETION, { 827, 102 }, { 1016, 81 } },
-	{ "domain", FI_THREAD_DOMAIN, { 827, 102 }, { 1016, 81 } },
+	{ "safe", FI_THREAD_SAFE, { 1368, 214 }, { 1562, 201 } },
+	{ "fid", FI_THREAD_FID, { 1423, 220 }, { 1617, 206 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1175, 158 }, { 1369, 144 } },
+	{ "completion", FI_THREAD_COMPLETION, { 827, 95 }, { 1016, 73 } },
+	{ "domain", FI_THREAD_DOMAIN, { 827, 95 }, { 1016, 73 } },
 };
 
 /* The budgets are those of a release build with gcc. */
