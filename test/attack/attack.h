@@ -49,6 +49,7 @@ struct page {
 
 	/* written by the test */
 	uint32_t fork_children;		/* the server is to fork children that close what they inherited */
+	uint32_t fork_only;		/* the server is to fork children that end */
 };
 
 extern struct page *page;
