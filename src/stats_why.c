@@ -49,6 +49,7 @@ struct wait {
 	struct fi_stats_ep other;	/* its endpoint, if whom is not NOBODY */
 	enum doing doing;		/* of the other process */
 	uint64_t quiet_ns;		/* SILENT: for so long */
+	bool deferred;			/* deferred work, which is no operation of an endpoint yet */
 };
 
 /* ---- names ---- */
@@ -114,7 +115,7 @@ static const char *const state_names[FI_STATS_STATES] = {
 	[FI_STATS_SENT] = "sent", [FI_STATS_ANSWER] = "answer", [FI_STATS_DELIVERY] = "delivery",
 	[FI_STATS_FENCE] = "fence", [FI_STATS_POSTED] = "posted", [FI_STATS_ARRIVING] = "arriving",
 	[FI_STATS_KEPT] = "kept", [FI_STATS_KEPT_ANNOUNCED] = "kept_announced", [FI_STATS_MEMBERS] = "members",
-	[FI_STATS_THRESHOLD] = "threshold",
+	[FI_STATS_THRESHOLD] = "threshold", [FI_STATS_REQUESTED] = "requested",
 };
 
 static void put_tag(struct fab_strbuf *sb, const struct fi_stats_pending *what)
@@ -152,18 +153,16 @@ static enum doing doing_of(const struct fab_view *view, const struct fi_stats_ep
 	return *quiet_ns >= SILENT_NS ? SILENT : WORKS;
 }
 
-/* The endpoint at the other end of a connection, in another page or in the same. */
-static bool is_other_end(const struct fab_view *view, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer)
+typedef bool match_fn(const struct fab_view *view, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer);
+
+/* The endpoint of this incarnation; without one, the one whose connection has the same two ends. */
+static bool is_connected(const struct fab_view *view, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer)
 {
 	struct fi_stats_peer theirs;
 
 	if (peer->incarnation)
 		return ep->incarnation == peer->incarnation;
-	if (!*peer->addr)
-		return false;
-	if (*ep->addr && !strcmp(ep->addr, peer->addr))
-		return true;
-	for (uint32_t i = 0; *peer->local && i < fab_view_cnt(view, FI_STATS_PEERS); i++) {
+	for (uint32_t i = 0; *peer->local && *peer->addr && i < fab_view_cnt(view, FI_STATS_PEERS); i++) {
 		if (fab_view_peer(view, i, &theirs) && theirs.ep == ep->rest.ep && !strcmp(theirs.local, peer->addr) &&
 		    !strcmp(theirs.addr, peer->local))
 			return true;
@@ -171,24 +170,54 @@ static bool is_other_end(const struct fab_view *view, const struct fi_stats_ep *
 	return false;
 }
 
+/* The endpoint that can be found at the address. A listener is not the end of a connection. */
+static bool is_addressed(const struct fab_view *view, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer)
+{
+	(void) view;
+	return !peer->incarnation && *peer->addr && !strcmp(ep->addr, peer->addr) &&
+	       (ep->fclass != FI_CLASS_PEP || peer->conn != FI_STATS_CONN_UP);
+}
+
+static bool find_end(const struct why *why, struct wait *wait, match_fn *match)
+{
+	for (size_t i = 0; i < why->cnt; i++) {
+		for (uint32_t j = 0; j < fab_view_cnt(&why->view[i], FI_STATS_EPS); j++) {
+			if (!fab_view_ep(&why->view[i], j, &wait->other) ||
+			    !match(&why->view[i], &wait->other, wait->peer))
+				continue;
+			wait->whom = i;
+			wait->doing = doing_of(&why->view[i], &wait->other, &wait->quiet_ns);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The endpoint at the other end of a connection, in another page or in the same. */
 static void find_other(const struct why *why, struct wait *wait)
 {
 	wait->whom = NOBODY;
 	wait->doing = UNKNOWN;
 	wait->quiet_ns = 0;
-	for (size_t i = 0; wait->peer && i < why->cnt; i++) {
-		for (uint32_t j = 0; j < fab_view_cnt(&why->view[i], FI_STATS_EPS); j++) {
-			if (!fab_view_ep(&why->view[i], j, &wait->other) ||
-			    !is_other_end(&why->view[i], &wait->other, wait->peer))
-				continue;
-			wait->whom = i;
-			wait->doing = doing_of(&why->view[i], &wait->other, &wait->quiet_ns);
-			return;
-		}
-	}
+	if (wait->peer && !find_end(why, wait, is_connected))
+		find_end(why, wait, is_addressed);
 }
 
 /* ---- sentences ---- */
+
+/* True for a message that the device of the other end repeats until there is a receive for it. */
+static bool needs_receive(const struct wait *wait)
+{
+	return wait->what->state == FI_STATS_SENT && wait->what->op <= FI_STATS_COLL_SEND && wait->peer &&
+	       wait->peer->carrier == FI_STATS_CARRIER_RDMA;
+}
+
+/* True for an access that the device of the other end carries out, whatever its program does. */
+static bool needs_device(const struct wait *wait)
+{
+	return wait->peer && wait->peer->carrier == FI_STATS_CARRIER_RDMA && wait->what->op >= FI_STATS_WRITE &&
+	       (wait->what->state == FI_STATS_SENT || wait->what->state == FI_STATS_ANSWER);
+}
 
 /* What the state of the operation asks of the other process: "post a receive with tag 7". */
 static void put_demand(struct fab_strbuf *sb, const struct wait *wait)
@@ -223,7 +252,10 @@ static void put_demand(struct fab_strbuf *sb, const struct wait *wait)
 		fab_strbuf_puts(sb, "to read: the connection is full");
 		break;
 	case FI_STATS_SENT:
-		fab_strbuf_printf(sb, "to confirm a %s", name);
+		if (needs_receive(wait))
+			fab_strbuf_printf(sb, "to take a %s of %" PRIu64 " bytes", name, what->len);
+		else
+			fab_strbuf_printf(sb, "to confirm a %s", name);
 		break;
 	case FI_STATS_ANSWER:
 		fab_strbuf_printf(sb, "to answer a %s of %" PRIu64 " bytes", name, what->len);
@@ -238,7 +270,11 @@ static void put_demand(struct fab_strbuf *sb, const struct wait *wait)
 		put_tag(sb, what);
 		break;
 	case FI_STATS_ARRIVING:
-		fab_strbuf_puts(sb, "to send the rest of a message");
+		fab_strbuf_printf(sb, "to send the rest of a %s of %" PRIu64 " bytes", name, what->len);
+		put_tag(sb, what);
+		break;
+	case FI_STATS_MEMBERS:
+		fab_strbuf_puts(sb, "to take part in a collective");
 		break;
 	default:
 		fab_strbuf_printf(sb, "to complete a %s", name);
@@ -254,14 +290,22 @@ static const char *task_of(const struct wait *wait)
 	case FI_STATS_CREDIT:
 		return wait->what->flags & FI_STATS_TAGGED ? "it has to call fi_trecv() for this message" :
 							      "it has to call fi_recv()";
+	case FI_STATS_CONNECTING:
 	case FI_STATS_ACCEPTING:
-		return "it has to call fi_accept() or fi_reject()";
+		return wait->other.fclass == FI_CLASS_PEP ? "it has to call fi_accept() or fi_reject()" :
+							     "it has to call fi_cq_read()";
+	case FI_STATS_SENT:
+		return needs_receive(wait) ? "it has to call fi_recv()" : "it has to call fi_cq_read()";
 	case FI_STATS_POSTED:
 		return wait->what->flags & FI_STATS_TAGGED ? "it has to call fi_tsend()" : "it has to call fi_send()";
+	case FI_STATS_MEMBERS:
+		return "it has to call the same collective";
 	default:
 		return "it has to call fi_cq_read()";
 	}
 }
+
+#define DEVICE_TASK	"its device or the network does not answer: check the port and the cable (ibv_devinfo)"
 
 /* Who has to act, and what to do. */
 static void put_advice(const struct why *why, struct fab_strbuf *sb, const struct wait *wait)
@@ -282,7 +326,10 @@ static void put_advice(const struct why *why, struct fab_strbuf *sb, const struc
 		put_process(sb, other);
 		fab_strbuf_puts(sb, " has called no progress for ");
 		put_seconds(sb, wait->quiet_ns);
-		fab_strbuf_puts(sb, ": it has to call fi_cq_read()");
+		fab_strbuf_printf(sb, ": %s", needs_receive(wait) ? "it has to call fi_recv()" :
+				  needs_device(wait) ? DEVICE_TASK :
+				  wait->other.fclass == FI_CLASS_PEP ? "it has to call fi_eq_read()" :
+				  "it has to call fi_cq_read()");
 		break;
 	case WORKS:
 	case SLEEPS:
@@ -293,7 +340,7 @@ static void put_advice(const struct why *why, struct fab_strbuf *sb, const struc
 			fab_strbuf_puts(sb, ", and its oldest receive is for a message");
 			put_tag(sb, theirs);
 		}
-		fab_strbuf_printf(sb, ": %s", task_of(wait));
+		fab_strbuf_printf(sb, ": %s", needs_device(wait) ? DEVICE_TASK : task_of(wait));
 		break;
 	default:
 		if (wait->what->state == FI_STATS_CONNECTING || wait->what->state == FI_STATS_AWAITED)
@@ -301,6 +348,12 @@ static void put_advice(const struct why *why, struct fab_strbuf *sb, const struc
 		else
 			fab_strbuf_puts(sb, "run fi_why --all on its host");
 	}
+}
+
+/* True for an operation on datagrams, for which the peer need not do anything. */
+static bool is_datagram(const struct wait *wait)
+{
+	return wait->ep && wait->ep->type == FI_EP_DGRAM;
 }
 
 /* The sentence about an operation, up to the advice. */
@@ -328,13 +381,21 @@ static void put_fact(const struct why *why, struct fab_strbuf *sb, const struct 
 		fab_strbuf_puts(sb, " and no receive for it");
 		break;
 	case FI_STATS_THRESHOLD:
-		fab_strbuf_printf(sb, " waits for a counter to reach %" PRIu64 "; it is at %" PRIu64, what->len,
-				  what->cnt);
+		fab_strbuf_printf(sb, " %s for a counter to reach %" PRIu64 "; it is at %" PRIu64,
+				  wait->deferred ? "has deferred work that waits" : "waits", what->len, what->cnt);
 		break;
-	case FI_STATS_MEMBERS:
-		fab_strbuf_puts(sb, " waits for other members of a collective");
+	case FI_STATS_REQUESTED:
+		fab_strbuf_puts(sb, " has a connection request from ");
+		put_peer(why, sb, wait);
+		fab_strbuf_puts(sb, " that its program has not answered");
 		break;
 	default:
+		if (is_datagram(wait) && what->state == FI_STATS_FULL) {
+			fab_strbuf_printf(sb, " cannot send a %s to ", op_names[what->op]);
+			put_peer(why, sb, wait);
+			fab_strbuf_puts(sb, ", since the socket is full");
+			break;
+		}
 		fab_strbuf_puts(sb, " waits for ");
 		if (wait->peer)
 			put_peer(why, sb, wait);
@@ -353,6 +414,10 @@ static void put_fact(const struct why *why, struct fab_strbuf *sb, const struct 
 static const char *own_task(const struct wait *wait)
 {
 	switch (wait->what->state) {
+	case FI_STATS_REQUESTED:
+		return "this process has to call fi_eq_read(), and then fi_accept() or fi_reject()";
+	case FI_STATS_FULL:
+		return is_datagram(wait) ? "it leaves when the socket has room again" : NULL;
 	case FI_STATS_QUEUED:
 		return "it leaves with the next progress call: this process has to call fi_cq_read()";
 	case FI_STATS_FENCE:
@@ -448,8 +513,7 @@ static void tell(struct why *why, const struct wait *wait)
 /* An edge of the graph: who waits for whom. */
 static void note_edge(struct why *why, const struct wait *wait)
 {
-	bool own = wait->what->state == FI_STATS_KEPT || wait->what->state == FI_STATS_KEPT_ANNOUNCED ||
-		   wait->what->state == FI_STATS_QUEUED;
+	bool own = own_task(wait) && wait->what->state != FI_STATS_FENCE;
 
 	if (wait->whom != NOBODY && wait->whom != wait->who && !own && wait->age_ns >= why->after_ns)
 		why->edge[wait->who * why->cnt + wait->whom] = 1;
@@ -457,16 +521,21 @@ static void note_edge(struct why *why, const struct wait *wait)
 
 typedef void wait_fn(struct why *why, const struct wait *wait);
 
+static void visit_wait(struct why *why, struct wait *wait, wait_fn *fn)
+{
+	if (!fab_view_pending(wait->what))
+		return;
+	wait->age_ns = fab_view_age(&why->view[wait->who], wait->what->since);
+	find_other(why, wait);
+	fn(why, wait);
+}
+
 static void visit_one(struct why *why, size_t who, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer,
 		      const struct fi_stats_pending *what, wait_fn *fn)
 {
 	struct wait wait = { .who = who, .ep = ep, .peer = peer, .what = what };
 
-	if (!fab_view_pending(what))
-		return;
-	wait.age_ns = fab_view_age(&why->view[who], what->since);
-	find_other(why, &wait);
-	fn(why, &wait);
+	visit_wait(why, &wait, fn);
 }
 
 /* The peer of a receive: the one that it names, or the only one of a connected endpoint. */
@@ -490,21 +559,23 @@ static void visit_ep(struct why *why, size_t who, uint32_t index, const struct f
 	for (int kind = 0; kind < FI_STATS_PEER_KINDS; kind++)
 		visit_one(why, who, ep, &ep->rest, &ep->rest.pending[kind], fn);
 	for (int kind = 0; kind < FI_STATS_EP_KINDS; kind++)
-		visit_one(why, who, ep, source_of(view, &ep->pending[kind], &peer), &ep->pending[kind], fn);
+		visit_one(why, who, ep, kind == FI_STATS_EP_ACCEPT ? &ep->rest :
+			  source_of(view, &ep->pending[kind], &peer), &ep->pending[kind], fn);
 }
 
 static void visit(struct why *why, size_t who, wait_fn *fn)
 {
 	const struct fab_view *view = &why->view[who];
-	struct fi_stats_wait wait;
+	struct fi_stats_wait record;
 	struct fi_stats_ep ep;
 
 	for (uint32_t i = 0; i < fab_view_cnt(view, FI_STATS_EPS); i++)
 		if (fab_view_ep(view, i, &ep))
 			visit_ep(why, who, i, &ep, fn);
 	for (uint32_t i = 0; i < fab_view_cnt(view, FI_STATS_WAITS); i++)
-		if (fab_view_wait(view, i, &wait))
-			visit_one(why, who, NULL, NULL, &wait.pending, fn);
+		if (fab_view_wait(view, i, &record))
+			visit_wait(why, &(struct wait) { .who = who, .what = &record.pending,
+				   .deferred = record.deferred }, fn);
 }
 
 /* ---- the process itself ---- */

@@ -31,7 +31,7 @@ extern "C" {
 #endif
 
 #define FI_STATS_MAGIC		0x6567617074666577ULL	/* "weftpage" in a little-endian file */
-#define FI_STATS_VERSION	1
+#define FI_STATS_VERSION	2
 
 #define FI_STATS_TEXT		64	/* bytes of an address, or a name, with the NUL */
 #define FI_STATS_ERROR_TEXT	208
@@ -88,6 +88,7 @@ enum fi_stats_state {
 	FI_STATS_KEPT_ANNOUNCED,	/* a message was announced by the peer, and no receive is posted for it */
 	FI_STATS_MEMBERS,		/* a collective waits for messages of other members */
 	FI_STATS_THRESHOLD,		/* a thread waits in fi_cntr_wait(), or deferred work waits, for a counter */
+	FI_STATS_REQUESTED,		/* a connection request of a peer that this program has not answered */
 	FI_STATS_STATES
 };
 
@@ -162,6 +163,7 @@ enum fi_stats_peer_kind {
 	FI_STATS_PEER_ACCESS,		/* writes, reads, atomics */
 	FI_STATS_PEER_CONNECT,		/* the connection itself: fi_connect(), or the first operation */
 	FI_STATS_PEER_KEPT,		/* messages of the peer for which no receive is posted */
+	FI_STATS_PEER_ARRIVING,		/* messages that have their receive, and of which a part is missing */
 	FI_STATS_PEER_KINDS
 };
 
@@ -203,11 +205,12 @@ enum fi_stats_ep_kind {
 	FI_STATS_EP_RECV,		/* fi_recv() and its forms */
 	FI_STATS_EP_TRECV,
 	FI_STATS_EP_COLLECTIVE,
-	FI_STATS_EP_ACCEPT,		/* a connection request that the program has not answered */
+	FI_STATS_EP_ACCEPT,		/* a connection request that the program has not answered; `rest` has the
+					 * addresses of its peer */
 	FI_STATS_EP_KINDS
 };
 
-/* An endpoint, or a shared context. */
+/* An endpoint, a passive endpoint, or a shared context. */
 struct fi_stats_ep {
 	uint32_t used;			/* enum fi_stats_used */
 	uint32_t engine;		/* index of its engine */
@@ -221,7 +224,9 @@ struct fi_stats_ep {
 
 	uint64_t posted[3];		/* receives posted so far: untagged, tagged, of collectives */
 	struct fi_stats_pending pending[FI_STATS_EP_KINDS];
-	uint64_t spare[3];
+	uint32_t fclass;		/* FI_CLASS_EP, FI_CLASS_PEP, or that of a shared context */
+	uint32_t spare32;
+	uint64_t spare[2];
 	/* the sum of peers that have no record of their own, or have had one (ep is that of this endpoint); pending:
 	 * the oldest of those that have none now, and addr and incarnation are those of its peer */
 	struct fi_stats_peer rest;
@@ -244,8 +249,9 @@ enum fi_stats_event_kind {
 	FI_STATS_EV_LOST,		/* a connection ended with an error, value */
 	FI_STATS_EV_ENDED,		/* a connection was closed properly */
 	FI_STATS_EV_ERROR,		/* an operation completed in error, value */
-	FI_STATS_EV_CREDIT,		/* the first message for a peer that had no credit */
-	FI_STATS_EV_FULL,		/* a stream is full */
+	FI_STATS_EV_CREDIT,		/* a message of value bytes waits, since the peer has granted no credit */
+	FI_STATS_EV_FULL,		/* an operation on value bytes waits, since the stream is full. Both are noticed
+					 * when pending operations are looked through */
 	FI_STATS_EV_GAP,		/* no progress was called for value ticks while something was pending */
 	FI_STATS_EVENTS_KINDS
 };
@@ -290,16 +296,18 @@ struct fi_stats_table {
 	uint32_t cnt;
 };
 
-/* A figure of the whole process that has its own name, such as what tcp holds for peers. */
-struct fi_stats_figure {
-	char name[48];			/* empty: none; lower case, with underscores */
-	uint64_t value;
-};
-
 enum fi_stats_label_kind {
 	FI_STATS_COUNTER,		/* only grows */
 	FI_STATS_GAUGE,
 	FI_STATS_TICKS,			/* a duration */
+};
+
+/* A figure of the whole process that has its own name, such as what tcp holds for peers. */
+struct fi_stats_figure {
+	uint32_t used;			/* enum fi_stats_used */
+	uint32_t kind;			/* FI_STATS_COUNTER, FI_STATS_GAUGE */
+	char name[48];			/* lower case, with underscores */
+	uint64_t value;
 };
 
 /* A 64-bit word of each record of a table that may be printed without knowing it. */

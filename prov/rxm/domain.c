@@ -382,6 +382,7 @@ int rxm_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric_fid,
 	ret = fi_fabric(&low, &fabric->below, NULL);
 	if (ret)
 		goto free_fabric;
+	fi_control(&fabric->below->fid, FAB_CONTROL_LAYERED, NULL);	/* of no use to foreign providers */
 	ret = fab_fabric_init(&fabric->base, &rxm_prov, attr, &fabric_fid_ops, &fabric_ops, context);
 	if (ret)
 		goto close_below;

@@ -51,6 +51,7 @@ struct fab_connreq_handle {
 	struct fid fid;
 	struct fab_list link;		/* in fabric->connreqs, or in old_connreqs after the request was taken */
 	struct fab_connreq *req;	/* borrowed; NULL: the request was taken */
+	uint64_t number;		/* of the request at its passive endpoint */
 };
 
 struct fab_fabric {
@@ -67,12 +68,16 @@ struct fab_fabric {
 	struct fab_list connreqs;	/* struct fab_connreq_handle.link: requests that were not taken yet */
 	struct fab_list old_connreqs;	/* handles of requests that were taken, latest last: pep.h */
 	uint32_t old_connreq_cnt;
+	bool layered;			/* FAB_CONTROL_LAYERED. Constant once it has domains */
 };
 
 /* Initialise the embedded part: fid, context, ops, name and API version from attr. The tables have the operations that
  * the provider supports; empty entries are filled. 0 or -FI_ENOMEM. */
 int fab_fabric_init(struct fab_fabric *fabric, const struct fi_provider *prov, const struct fi_fabric_attr *attr,
 		    struct fi_ops *fid_ops, struct fi_ops_fabric *ops, void *context);
+/* A command of fi_control() on a fabric, without argument: a layered provider has opened it, whose endpoints are shown
+ * to the user in place of this fabric's (common/stats). Providers of other libraries do not know it. */
+#define FAB_CONTROL_LAYERED	0x66616201
 /* Free the memory of fab_fabric_init(). 0; -FI_EBUSY (logged with their number): objects of the fabric are open, and
  * nothing was done. */
 int fab_fabric_fini(struct fab_fabric *fabric);

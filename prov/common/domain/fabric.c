@@ -76,7 +76,20 @@ static int fabric_close(struct fid *fid)
 	return ret;
 }
 
-static struct fi_ops fabric_fid_ops = { .size = sizeof(struct fi_ops), .close = fabric_close };
+static int fabric_control(struct fid *fid, int command, void *arg)
+{
+	(void) arg;
+	if (command != FAB_CONTROL_LAYERED)
+		return -FI_ENOSYS;
+	fab_container(fid, struct fab_fabric, fabric_fid.fid)->layered = true;
+	return 0;
+}
+
+static struct fi_ops fabric_fid_ops = {
+	.size = sizeof(struct fi_ops),
+	.close = fabric_close,
+	.control = fabric_control,
+};
 
 int fab_fabric_open(const struct fi_provider *prov, const struct fi_fabric_attr *attr, struct fi_ops_fabric *ops,
 		    const struct fab_domain_ops *domain_ops, struct fid_fabric **fabric_fid, void *context)

@@ -513,7 +513,7 @@ int fab_ep_check_enable(struct fab_ep *ep)
 		ep->eq_driven = !ret;
 	}
 	if (!ret)
-		fab_stats_ep_enabled(ep->stats, ep->engine->stats.record);
+		fab_stats_ep_enabled(ep->stats, ep->engine->stats.record, ep->ep_fid.fid.fclass);
 	return ret;
 }
 

@@ -112,7 +112,7 @@ int fab_ep_init(struct fab_ep *ep, struct fab_domain *domain, const struct fi_in
 		.info = fab_info_copy(domain->fabric->prov, domain->fabric->fabric_fid.api_version, info),
 		.enable = ops->enable,
 		.views.profiler = ops->profiler,
-		.stats = fab_stats_ep_open(domain->fabric->prov, info),
+		.stats = fab_stats_ep_open(domain->fabric->prov, info, domain->fabric->layered),
 		.forks = fab_fork_cnt,
 	};
 	ep->report.want_src = ep->caps & FI_SOURCE;

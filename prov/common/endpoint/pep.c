@@ -15,10 +15,35 @@
 #include "common/explain/explain.h"
 #include "common/net/net.h"
 #include "common/ops/ops.h"
+#include "common/stats/stats.h"
 
 #define DEFAULT_BACKLOG	128	/* further requests wait in the kernel */
 
 /* ---- requests ---- */
+
+/* The oldest request without an answer, for the page of the process. fabric->lock held. */
+static void pep_tell(struct fab_pep *pep)
+{
+	struct fi_stats_pending *pending = &pep->stats->pending[FI_STATS_EP_ACCEPT];
+	const struct fab_connreq_handle *first = NULL;
+	struct fab_list *link;
+
+	fab_list_for_each(&pep->fabric->connreqs, link) {
+		first = fab_container(link, struct fab_connreq_handle, link);
+		if (first->req->pep == pep)
+			break;
+	}
+	if (link == &pep->fabric->connreqs) {
+		fab_stats_pending(pending, NULL);
+		return;
+	}
+	if (pending->since && pending->number == first->number && pending->cnt == pep->req_cnt)
+		return;
+	fab_stats_rest_name(pep->stats, &first->req->remote.sa, &first->req->local.sa);
+	fab_stats_pending(pending, &(struct fi_stats_pending) {
+		.number = first->number, .cnt = pep->req_cnt, .state = FI_STATS_REQUESTED, .peer = UINT32_MAX,
+	});
+}
 
 /* Add a request to its fabric. 0 or -FI_ENOMEM. */
 static int request_add(struct fab_connreq *req)
@@ -33,7 +58,9 @@ static int request_add(struct fab_connreq *req)
 	req->handle = handle;
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_add_tail(&fabric->connreqs, &handle->link);
+	handle->number = ++req->pep->req_number;
 	req->pep->req_cnt++;
+	pep_tell(req->pep);
 	pthread_mutex_unlock(&fabric->lock);
 	return 0;
 }
@@ -48,6 +75,7 @@ static struct fab_connreq *request_remove(struct fab_fabric *fabric, struct fab_
 	fab_list_remove(&handle->link);
 	fab_list_add_tail(&fabric->old_connreqs, &handle->link);
 	req->pep->req_cnt--;
+	pep_tell(req->pep);
 	if (++fabric->old_connreq_cnt > FAB_CONNREQ_OLD_MAX) {
 		oldest = fab_list_pop_front(&fabric->old_connreqs);
 		free(fab_container(oldest, struct fab_connreq_handle, link));
@@ -191,6 +219,10 @@ static int pep_listen(struct fid_pep *fid)
 	if (!ret)
 		ret = pep->ops->listen(pep);
 	pep->listening = !ret;
+	if (!ret) {
+		fab_stats_ep_name(pep->stats, &pep->addr.sa, 0);
+		fab_stats_ep_enabled(pep->stats, pep->eq->engine.stats.record, FI_CLASS_PEP);
+	}
 	return ret;
 }
 
@@ -333,6 +365,8 @@ static int pep_close(struct fid *fid)
 	}
 	pep->ops->fini(pep);
 	fi_freeinfo(pep->info);
+	if (pep->forks == fab_fork_cnt)
+		fab_stats_ep_close(pep->stats);
 	atomic_fetch_sub(&fabric->ref, 1);
 	pep->defer.free = pep_free;
 	if (!eq) {
@@ -390,8 +424,12 @@ int fab_pep_init(struct fab_pep *pep, struct fab_fabric *fabric, const struct fi
 	if (ret)
 		return ret;
 	pep->info = fab_info_copy(fabric->prov, fabric->fabric_fid.api_version, info);
-	if (!pep->info)
+	pep->stats = pep->info ? fab_stats_ep_open(fabric->prov, pep->info, fabric->layered) : NULL;
+	if (!pep->stats) {
+		fi_freeinfo(pep->info);
 		return -FI_ENOMEM;
+	}
+	pep->forks = fab_fork_cnt;
 	pep->pep_fid = (struct fid_pep) {
 		.fid = { .fclass = FI_CLASS_PEP, .context = context, .ops = &pep_fid_ops },
 		.ops = &pep_ep_ops,

@@ -62,9 +62,13 @@ struct fab_pep {
 	struct fi_info *info;		/* owned; the info of a request is a copy of it */
 	struct fab_list link;		/* in fabric->peps */
 	union fab_any_addr addr;	/* requested; once bound, the address bound */
+	struct fi_stats_ep *stats;	/* owned: its record in the page of the process; fabric->lock guards what is
+					 * pending there */
+	uint32_t forks;			/* fab_fork_cnt of the process that has opened it */
 	bool listening;
 	int backlog;			/* most requests that may wait */
-	uint32_t req_cnt;		/* requests not taken yet; fabric->lock */
+	uint32_t req_cnt;		/* requests not taken yet; this and the next: fabric->lock */
+	uint64_t req_number;		/* requests so far */
 	struct fab_defer defer;
 };
 

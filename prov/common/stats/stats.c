@@ -5,6 +5,7 @@
  */
 #include "common/stats/stats.h"
 
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,14 +108,14 @@ static void copy_text(char *to, size_t len, const char *text)
 	snprintf(to, len, "%s", text ? text : "");
 }
 
-struct fi_stats_ep *fab_stats_ep_open(const struct fi_provider *prov, const struct fi_info *info)
+struct fi_stats_ep *fab_stats_ep_open(const struct fi_provider *prov, const struct fi_info *info, bool layered)
 {
 	struct fi_stats_page *page = page_make(prov);
-	struct fi_stats_ep *ep = TAKE_ONE(page->ep);
+	struct fi_stats_ep *ep = layered ? NULL : TAKE_ONE(page->ep);
 
 	if (!ep) {
 		ep = calloc(1, sizeof(*ep));
-		__atomic_fetch_add(&page->header.lost_eps, ep != NULL, __ATOMIC_RELAXED);
+		__atomic_fetch_add(&page->header.lost_eps, ep && !layered, __ATOMIC_RELAXED);
 	}
 	if (!ep)
 		return NULL;
@@ -148,11 +149,12 @@ void fab_stats_ep_close(struct fi_stats_ep *ep)
 	give(ep);
 }
 
-void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *engine)
+void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *engine, size_t fclass)
 {
 	const struct fi_stats_page *page = known;
 
 	ep->engine = in_page(engine) ? (uint32_t) (engine - page->engine) : UINT32_MAX;
+	ep->fclass = (uint32_t) fclass;
 	ep->enabled = 1;
 	fab_stats_event(ep, NULL, FI_STATS_EV_OPENED, 0);
 }
@@ -272,6 +274,12 @@ void fab_stats_peer_name(struct fi_stats_ep *ep, struct fi_stats_peer *peer, con
 		peer->pid = pid;
 }
 
+void fab_stats_rest_name(struct fi_stats_ep *ep, const struct sockaddr *addr, const struct sockaddr *local)
+{
+	fab_addr_to_str(addr, ep->rest.addr, sizeof(ep->rest.addr));
+	fab_addr_to_str(local, ep->rest.local, sizeof(ep->rest.local));
+}
+
 void fab_stats_peer_conn(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enum fi_stats_conn conn,
 			 enum fi_stats_carrier carrier)
 {
@@ -329,6 +337,18 @@ void fab_stats_pending(struct fi_stats_pending *pending, const struct fi_stats_p
 	__atomic_store_n(&pending->written, turn, __ATOMIC_RELEASE);
 }
 
+void fab_stats_peer_pending(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enum fi_stats_peer_kind kind,
+			    const struct fi_stats_pending *what)
+{
+	const struct fi_stats_pending *pending = &peer->pending[kind];
+	bool told = what && pending->since && pending->number == what->number && pending->state == what->state;
+
+	fab_stats_pending(&peer->pending[kind], what);
+	if (told || !what || (what->state != FI_STATS_CREDIT && what->state != FI_STATS_FULL))
+		return;
+	fab_stats_event(ep, peer, what->state == FI_STATS_CREDIT ? FI_STATS_EV_CREDIT : FI_STATS_EV_FULL, what->len);
+}
+
 struct fi_stats_wait *fab_stats_wait_open(const struct fi_provider *prov, bool deferred)
 {
 	struct fi_stats_page *page = page_make(prov);
@@ -364,8 +384,7 @@ static bool ring_take(uint64_t *place, uint64_t number, size_t cnt)
 	return __atomic_exchange_n(place, 0, __ATOMIC_ACQ_REL) || number <= cnt;
 }
 
-void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, enum fi_stats_event_kind kind,
-		     uint64_t value)
+static void add_event(uint32_t ep, const struct fi_stats_peer *peer, enum fi_stats_event_kind kind, uint64_t value)
 {
 	struct fi_stats_page *page = known;
 	struct fi_stats_event *event;
@@ -378,11 +397,22 @@ void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, e
 		return;
 	event->when = fab_ticks();
 	event->kind = kind;
-	event->ep = ep->rest.ep;
+	event->ep = ep;
 	event->value = value;
 	/* an address that is cut off is of no use to a program, and of some to people */
 	snprintf(event->addr, sizeof(event->addr), "%.*s", (int) sizeof(event->addr) - 1, peer ? peer->addr : "");
 	__atomic_store_n(&event->number, number, __ATOMIC_RELEASE);
+}
+
+void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, enum fi_stats_event_kind kind,
+		     uint64_t value)
+{
+	add_event(ep->rest.ep, peer, kind, value);
+}
+
+void fab_stats_gap(uint64_t ticks)
+{
+	add_event(UINT32_MAX, NULL, FI_STATS_EV_GAP, ticks);
 }
 
 void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err,
@@ -407,4 +437,29 @@ void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct
 	copy_text(error->text, sizeof(error->text), text);
 	__atomic_store_n(&error->number, number, __ATOMIC_RELEASE);
 	fab_stats_event(ep, NULL, FI_STATS_EV_ERROR, (uint64_t) err);
+}
+
+/* ---- figures ---- */
+
+static bool figure_is(const struct fi_stats_figure *figure, const char *name)
+{
+	return is(&figure->used, FI_STATS_LIVE) && !strcmp(figure->name, name);
+}
+
+uint64_t *fab_stats_figure(const struct fi_provider *prov, const char *name, enum fi_stats_label_kind kind)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	struct fi_stats_page *page = page_make(prov);
+	struct fi_stats_figure *figure = NULL;
+
+	pthread_mutex_lock(&lock);
+	for (size_t i = 0; i < FI_STATS_FIGURE_CNT && !figure; i++)
+		figure = figure_is(&page->figure[i], name) ? &page->figure[i] : NULL;
+	if (!figure && (figure = TAKE_ONE(page->figure))) {
+		figure->kind = kind;
+		copy_text(figure->name, sizeof(figure->name), name);
+		show(&figure->used, FI_STATS_LIVE);
+	}
+	pthread_mutex_unlock(&lock);
+	return figure ? &figure->value : &nowhere.figure[0].value;
 }

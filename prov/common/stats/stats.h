@@ -35,12 +35,13 @@ struct fi_stats_engine *fab_stats_engine_open(const struct fi_provider *prov, bo
 /* Give it back. Idempotent for NULL. */
 void fab_stats_engine_close(struct fi_stats_engine *engine);
 
-/* A record for a new endpoint or shared context. NULL: no memory. */
-struct fi_stats_ep *fab_stats_ep_open(const struct fi_provider *prov, const struct fi_info *info);
+/* A record for a new endpoint, passive endpoint or shared context. layered: it belongs to a provider above, which
+ * describes what the application does, so nobody else sees the record. NULL: no memory. */
+struct fi_stats_ep *fab_stats_ep_open(const struct fi_provider *prov, const struct fi_info *info, bool layered);
 /* Give it back, with the records of its peers, none of which is in use. */
 void fab_stats_ep_close(struct fi_stats_ep *ep);
-/* The endpoint is enabled on an engine. */
-void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *engine);
+/* The endpoint is enabled on an engine; fclass is that of its fid. */
+void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *engine, size_t fclass);
 /* A record that nobody sees, in place of that of an endpoint without one (unit tests). */
 struct fi_stats_ep *fab_stats_nobody(void);
 /* Where peers find it: addr may be NULL, incarnation 0. */
@@ -57,6 +58,8 @@ void fab_stats_peer_put(struct fi_stats_ep *ep, struct fi_stats_peer *peer);
 /* What has become known of a peer: addresses may be NULL, numbers 0. Without effect on ep->rest. */
 void fab_stats_peer_name(struct fi_stats_ep *ep, struct fi_stats_peer *peer, const struct sockaddr *addr,
 			 const struct sockaddr *local, uint64_t incarnation, uint32_t pid);
+/* The peer of what is pending at ep->rest, or of the connection request that is pending at the endpoint. */
+void fab_stats_rest_name(struct fi_stats_ep *ep, const struct sockaddr *addr, const struct sockaddr *local);
 /* The state of its connection changes. */
 void fab_stats_peer_conn(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enum fi_stats_conn conn,
 			 enum fi_stats_carrier carrier);
@@ -82,6 +85,11 @@ static inline void fab_stats_completed(struct fi_stats_pending *pending, uint64_
 		fab_stats_pending(pending, NULL);
 }
 
+/* The same for a kind of a peer of the endpoint. When an operation is found to wait for credit, or for room in the
+ * stream, an event is recorded, once for each. */
+void fab_stats_peer_pending(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enum fi_stats_peer_kind kind,
+			    const struct fi_stats_pending *what);
+
 /* The index of a peer's record for fi_stats_pending.peer; UINT32_MAX: it has none. */
 uint32_t fab_stats_peer_index(const struct fi_stats_ep *ep, const struct fi_stats_peer *peer);
 
@@ -98,5 +106,14 @@ void fab_stats_event(struct fi_stats_ep *ep, const struct fi_stats_peer *peer, e
 /* Record an operation that has completed in error, and the event. text may be NULL. */
 void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct fab_comp *comp, int err,
 		     int prov_errno, const char *text);
+
+/* No progress was called for so many ticks while something was pending: record the event. */
+void fab_stats_gap(uint64_t ticks);
+
+/* ---- figures of the process ---- */
+
+/* The value of the figure with this name, which all parts of the process share: add to it atomically. It is a word that
+ * nobody reads if the table is full. kind is FI_STATS_COUNTER or FI_STATS_GAUGE. */
+uint64_t *fab_stats_figure(const struct fi_provider *prov, const char *name, enum fi_stats_label_kind kind);
 
 #endif
