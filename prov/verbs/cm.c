@@ -119,7 +119,7 @@ void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	size_t len = 0;
 
 	ep->state = VRB_EP_CONNECTED;
-	ep->last_due = true;
+	ep->last_due = ep->qp->srq;
 	if (event)
 		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
 	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);

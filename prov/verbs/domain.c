@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include "common/lent/lent.h"
 #include "common/provider/provider.h"
+#include "verbs/srx.h"
 
 static int domain_close(struct fid *fid)
 {
@@ -43,7 +44,7 @@ static int domain_srx_ctx(struct fid_domain *fid, struct fi_rx_attr *attr, struc
 {
 	const struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid);
 
-	return domain->kind->srx_open ? domain->kind->srx_open(fid, attr, srx, context) : -FI_ENOSYS;
+	return domain->kind->srx ? vrb_srx_open(fid, attr, srx, context) : -FI_ENOSYS;
 }
 
 static struct fi_ops_domain domain_ops = {

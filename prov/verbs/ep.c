@@ -53,6 +53,23 @@ int vrb_qp_refused(const struct vrb_ep *ep, const char *call)
 	return -err;
 }
 
+int vrb_srq_refused(const struct vrb_ep *ep, const char *call)
+{
+	int err = errno;
+
+	VRB_WARN(FI_LOG_EP_CTRL, "%s on %s for %u receives of %u buffers: %s; ask for less\n", call,
+		 vrb_domain_of(ep)->dev->name, ep->rx_size, ep->rx_iov_limit, strerror(err));
+	return -err;
+}
+
+void vrb_srq_destroy(const struct vrb_ep *ep, struct ibv_srq *srq)
+{
+	int ret = ibv_destroy_srq(srq);
+
+	if (ret)
+		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
+}
+
 static void stop_watches(struct vrb_ep *ep)
 {
 	vrb_watch_stop(&ep->qp_watch);
@@ -92,8 +109,8 @@ static int ep_activate(struct fab_ep *base)
 	fab_engine_lock(ep->base.engine);
 	ep->base.enabled = true;
 	fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
-	if (ep->srx)
-		vrb_srx_join(ep);
+	if (ep->srx && ep->qp)
+		vrb_srx_join(ep, ep->qp->qp_num);
 	fab_engine_unlock(ep->base.engine);
 	return 0;
 
@@ -301,6 +318,7 @@ static int queues_init(struct vrb_ep *ep, const struct fi_info *info)
 	ep->sq_size = ep->tx_size * vrb_requests(vrb_domain_of(ep)->dev, ep->tx_iov_limit) + MARKER_CNT;
 	ep->max_msg_size = info->ep_attr->max_msg_size + ep->kind->prefix;
 	ep->aim = ep->kind->aim;
+	fab_list_init(&ep->taker);
 	while (ring < ep->tx_size + MARKER_CNT)
 		ring *= 2;
 	ep->tx_mask = ring - 1;

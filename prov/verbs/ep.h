@@ -86,8 +86,8 @@ struct vrb_ep {
 	struct vrb_srx *srx;		/* borrowed: its receives are of this context (a context: itself); or NULL */
 	struct vrb_watch qp_watch, rq_watch;	/* of qp and rq, while it has them */
 	bool last_due;			/* its queue pair has been connected, so VRB_TOLD_LAST will come */
-	struct fab_list taker;		/* in srx->takers while it has a queue pair, under its number qpn */
-	uint32_t qpn;
+	struct fab_list taker;		/* in srx->takers, under qpn: vrb_srx_join() */
+	uint32_t qpn;			/* of the queue pair that takes its receives: its own, or its XRC target */
 };
 
 /* The endpoint of a fid, which may be an alias. Any thread. */

@@ -37,8 +37,7 @@ struct vrb_kind {
 
 	/* fi_av_open() of domains of this kind. */
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);
-	/* fi_srx_context() of domains of this kind; NULL: they have none. */
-	int (*srx_open)(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **srx, void *context);
+	const struct vrb_kind *srx;	/* of shared receive contexts (srx.h); NULL: endpoints have none */
 	/* fi_endpoint(): bind the endpoint to the device (a CM id, an address). A failure leaves nothing to undo. */
 	int (*open)(struct vrb_ep *ep, const struct fi_info *info);
 	/* The last step of fi_close(): undo open. Nothing can reach the endpoint any more. */
@@ -73,6 +72,9 @@ struct vrb_kind {
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);
 	/* Post a receive. 0 or a positive errno of the device, not logged. (lock) */
 	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);
+	/* Post a receive of a shared context again. 0 or a positive errno of the device, not logged. NULL: a receive
+	 * that no endpoint of the context wants is lost. (lock) */
+	int (*repost)(struct vrb_ep *ep, struct vrb_rx *rx);
 };
 
 extern const struct vrb_kind vrb_rc;	/* rc.c */
@@ -109,6 +111,10 @@ uint32_t vrb_inline_max(const struct vrb_ep *ep, const struct ibv_qp_cap *cap);
 /* Log that `call` could not make the endpoint's queue pair, with its sizes and errno. The caller sets errno to 0 before
  * the call, since a driver's library may fail without setting it. Returns -errno, or -FI_EIO if errno is 0. */
 int vrb_qp_refused(const struct vrb_ep *ep, const char *call);
+/* Log that `call` could not make an SRQ with the endpoint's sizes. Returns -errno. */
+int vrb_srq_refused(const struct vrb_ep *ep, const char *call);
+/* Destroy an SRQ of the endpoint; a failure is logged. */
+void vrb_srq_destroy(const struct vrb_ep *ep, struct ibv_srq *srq);
 /* A vrb_kind.halt: move the queue pair to the error state, which flushes its requests. Lock held. */
 void vrb_qp_halt(struct vrb_ep *ep);
 /* A vrb_kind.post_recv: post to ep->qp. Lock held. */

@@ -128,16 +128,14 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	struct fab_comp comp = make_comp(code, rx->context, 0);
 	uint64_t flags = rx->flags;
 
-	if (owner->srx && ep)
+	if (!ep) {
+		vrb_srx_unclaimed(owner->srx, rx, wc);
+		return;
+	}
+	if (owner->srx)
 		comp.buf = ep->base.ep_fid.fid.context;	/* FAB_OPT_NAMES_TAKER */
 	fab_pool_put(&owner->rx_pool, rx);
 	owner->rx_cnt--;
-	if (!ep) {
-		VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after it was destroyed; that "
-			 "receive is lost\n",
-			 vrb_domain_of(owner)->dev->name, wc->qp_num);
-		return;
-	}
 	if (wc->status) {
 		fail_wc(ep, code, &comp, wc);
 		return;

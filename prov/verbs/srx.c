@@ -24,10 +24,10 @@ static struct fi_ops_msg recv_ops, send_ops;	/* vrb_msg_ops of contexts, and of 
 
 /* ---- receives and endpoints ---- */
 
-void vrb_srx_join(struct vrb_ep *ep)
+void vrb_srx_join(struct vrb_ep *ep, uint32_t qpn)
 {
-	ep->qpn = ep->qp->qp_num;
-	fab_list_add_head(&ep->srx->takers[ep->qpn % VRB_SRX_BUCKETS], &ep->taker);
+	ep->qpn = qpn;
+	fab_list_add_head(&ep->srx->takers[qpn % VRB_SRX_BUCKETS], &ep->taker);
 }
 
 /* How long to wait for a device to report the last receive; some devices may never do. */
@@ -56,6 +56,19 @@ void vrb_srx_leave(struct vrb_ep *ep)
 {
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
 	fab_list_remove(&ep->taker);
+	fab_list_init(&ep->taker);
+}
+
+void vrb_srx_unclaimed(struct vrb_srx *srx, struct vrb_rx *rx, const struct ibv_wc *wc)
+{
+	struct vrb_ep *ep = &srx->ep;
+
+	if (ep->kind->repost && !ep->kind->repost(ep, rx))
+		return;
+	fab_pool_put(&ep->rx_pool, rx);
+	ep->rx_cnt--;
+	VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after its endpoint was closed; that "
+		 "receive is lost\n", vrb_domain_of(ep)->dev->name, wc->qp_num);
 }
 
 int vrb_srx_ready(struct vrb_srx *srx)
@@ -70,12 +83,16 @@ int vrb_srx_ready(struct vrb_srx *srx)
 	fab_engine_lock(ep->base.engine);
 	if (!ep->hw_cq) {
 		ep->hw_cq = hw_cq;
-		hw_cq = NULL;
+		ret = ep->kind->create ? ep->kind->create(ep) : 0;
+		if (ret)
+			ep->hw_cq = NULL;
+		else
+			hw_cq = NULL;
 	}
 	fab_engine_unlock(ep->base.engine);
 	if (hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), hw_cq, ep->reserved);
-	return 0;
+	return ret;
 }
 
 /* ---- bind ---- */
@@ -127,9 +144,7 @@ static int srx_close(struct fid *fid)
 	if (user_cnt)
 		return fab_shared_busy(&ep->base, "receive");
 	vrb_unanswered_end(vrb_domain_of(ep), true);
-	ret = ibv_destroy_srq(srx->srq);
-	if (ret)
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
+	ep->kind->close(ep);
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	/* receives that no message has taken are not reported: no completion queue belongs to them */
@@ -174,33 +189,59 @@ void vrb_srx_fill_ops(void)
 
 /* ---- open ---- */
 
-static void srx_fill(struct fi_info *info, const struct vrb_device *dev)
+void vrb_srx_fill(struct fi_info *info, const struct vrb_device *dev)
 {
-	vrb_rc.fill(info, dev);
 	info->rx_attr->size = (size_t) fab_min(dev->attr.max_srq_wr, dev->attr.max_cqe);
 	info->rx_attr->iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) dev->attr.max_srq_sge);
 }
 
-static int srx_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
+static void rc_srx_fill(struct fi_info *info, const struct vrb_device *dev)
+{
+	vrb_rc.fill(info, dev);
+	vrb_srx_fill(info, dev);
+}
+
+static int rc_srx_open(struct vrb_ep *ep, const struct fi_info *info)
+{
+	struct vrb_domain *domain = vrb_domain_of(ep);
+	struct ibv_srq_init_attr attr = {
+		.srq_context = ep, .attr = { .max_wr = ep->rx_size, .max_sge = ep->rx_iov_limit },
+	};
+
+	(void) info;
+	ep->srx->srq = ibv_create_srq(domain->pd, &attr);
+	if (!ep->srx->srq)
+		return vrb_srq_refused(ep, "ibv_create_srq");
+	vrb_srx_pool(ep, sizeof(struct vrb_rx));
+	return 0;
+}
+
+static void rc_srx_close(struct vrb_ep *ep)
+{
+	vrb_srq_destroy(ep, ep->srx->srq);
+}
+
+static int rc_srx_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 {
 	struct ibv_recv_wr *bad;
 
 	return ibv_post_srq_recv(ep->srx->srq, wr, &bad);
 }
 
-/* A shared receive context as a kind of endpoint: its limits, and where receives go. */
-static const struct vrb_kind srx_kind = {
+const struct vrb_kind vrb_rc_srx = {
 	.ep_type = FI_EP_MSG,
 	.suffix = "",
-	.fill = srx_fill,
-	.post_recv = srx_post_recv,
+	.fill = rc_srx_fill,
+	.open = rc_srx_open,
+	.close = rc_srx_close,
+	.post_recv = rc_srx_post_recv,
 };
 
 /* Make the info of a context: the attributes that the application requests, and otherwise those of the device. NULL: no
  * memory. */
-static struct fi_info *srx_make_info(const struct vrb_device *dev, const struct fi_rx_attr *attr)
+static struct fi_info *srx_make_info(const struct vrb_domain *domain, const struct fi_rx_attr *attr)
 {
-	struct fi_info *info = vrb_info_of(&srx_kind, dev, dev->fabric);
+	struct fi_info *info = vrb_info_of(domain->kind->srx, domain->dev, domain->dev->fabric);
 
 	if (!info)
 		return NULL;
@@ -212,21 +253,9 @@ static struct fi_info *srx_make_info(const struct vrb_device *dev, const struct 
 	return info;
 }
 
-static int srq_create(struct vrb_srx *srx)
+void vrb_srx_pool(struct vrb_ep *ep, size_t size)
 {
-	struct vrb_domain *domain = vrb_domain_of(&srx->ep);
-	struct ibv_srq_init_attr attr = {
-		.srq_context = srx, .attr = { .max_wr = srx->ep.rx_size, .max_sge = srx->ep.rx_iov_limit },
-	};
-	int ret;
-
-	srx->srq = ibv_create_srq(domain->pd, &attr);
-	if (srx->srq)
-		return 0;
-	ret = -errno;
-	VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq on %s for %u receives of %u buffers: %s; ask for less\n",
-		 domain->dev->name, srx->ep.rx_size, srx->ep.rx_iov_limit, strerror(-ret));
-	return ret;
+	fab_pool_init(&ep->rx_pool, &(struct fab_pool_attr) { .size = size, .max_cnt = ep->rx_size });
 }
 
 static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct fi_info *info, void *context)
@@ -234,28 +263,28 @@ static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct
 	const struct fab_ep_ops ops = {
 		.fid = &srx_fid_ops, .ep = &srx_ep_ops, .msg = info->caps & FI_MSG ? &recv_ops : NULL,
 	};
+	const struct vrb_kind *kind = fab_container(domain, const struct vrb_domain, base)->kind->srx;
 	struct vrb_ep *ep = &srx->ep;
 	int ret;
 
-	ret = vrb_info_check(&srx_kind, info, domain->fabric->fabric_fid.api_version);
+	ret = vrb_info_check(kind, info, domain->fabric->fabric_fid.api_version);
 	if (ret)
 		return ret;
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)
 		return ret;
 	ep->base.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
-	ep->kind = &srx_kind;
+	ep->kind = kind;
 	ep->srx = srx;
 	ep->rx_size = ep->reserved = info->rx_attr->size;
 	ep->rx_iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);
 	for (int i = 0; i < VRB_SRX_BUCKETS; i++)
 		fab_list_init(&srx->takers[i]);
-	ret = srq_create(srx);
+	ret = kind->open(ep, info);
 	if (ret) {
 		fab_ep_fini(&ep->base);
 		return ret;
 	}
-	fab_pool_init(&ep->rx_pool, &(struct fab_pool_attr) { .size = sizeof(struct vrb_rx), .max_cnt = ep->rx_size });
 	ep->base.enabled = true;
 	return 0;
 }
@@ -263,7 +292,7 @@ static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct
 int vrb_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **srx_fid, void *context)
 {
 	struct vrb_domain *domain = fab_container(domain_fid, struct vrb_domain, base.domain_fid);
-	struct fi_info *info = srx_make_info(domain->dev, attr);
+	struct fi_info *info = srx_make_info(domain, attr);
 	struct vrb_srx *srx = calloc(1, sizeof(*srx));
 	int ret = info && srx ? srx_init(srx, &domain->base, info, context) : -FI_ENOMEM;
 

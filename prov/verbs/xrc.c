@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over XRC: the kind's table, and the receive queue (SRQ) of each endpoint. Requests are posted to an
- * initiator that other endpoints use, too (xrc_share.c). So each request is signaled, and names the SRQ that it is for.
+ * MSG endpoints over XRC: the kind's table, and the SRQ of an endpoint without a shared receive context (xrc_srx.c).
+ * Requests are posted to an initiator that other endpoints use, too (xrc_share.c). So each request is signaled, and
+ * names the SRQ that it is for.
  *
  * End: several connections share a queue pair, so its state does not tell that one of them has ended; only the CM does.
  * Receives are taken back by destroying the SRQ. Outstanding requests end when the peer destroys its SRQ; an initiator
@@ -17,6 +18,7 @@
 #include "base/bits.h"
 #include "base/clock.h"
 #include "common/av/av.h"
+#include "verbs/srx.h"
 #include "verbs/xrc_domain.h"
 
 #define LEAVE_NS	1000000000ULL	/* time for requests on a shared initiator to end */
@@ -50,6 +52,8 @@ static void xrc_fill(struct fi_info *info, const struct vrb_device *dev)
 	rx->size = fab_min(rx->size, (size_t) dev->attr.max_srq_wr);
 	rx->iov_limit = fab_min(rx->iov_limit, (size_t) dev->attr.max_srq_sge);
 	info->domain_attr->ep_cnt = fab_min(info->domain_attr->ep_cnt, (size_t) dev->attr.max_srq);
+	/* how many endpoints can share one, not how many of them there can be */
+	info->domain_attr->max_ep_srx_ctx = info->domain_attr->ep_cnt;
 }
 
 /* ---- open, enable ---- */
@@ -62,6 +66,7 @@ static int xrc_open(struct vrb_ep *ep, const struct fi_info *info)
 	if (ret)
 		goto free_x;
 	x->ep = ep;
+	fab_list_init(&x->user);
 	fab_list_init(&x->wait);
 	fab_timer_init(&x->timer, vrb_xrc_timer);
 	ret = vrb_id_open(ep, info);
@@ -90,40 +95,35 @@ static void xrc_close(struct vrb_ep *ep)
 	ep->xrc = NULL;
 }
 
-static int srq_create(struct vrb_ep *ep)
+int vrb_xrc_srq_make(struct vrb_ep *ep, struct ibv_srq **out, uint32_t *num)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
-	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	struct ibv_srq_init_attr_ex attr = {
-		.attr = { .max_wr = ep->rx_size, .max_sge = ep->base.info->rx_attr->iov_limit },
+		.attr = { .max_wr = ep->rx_size, .max_sge = ep->rx_iov_limit },
 		.comp_mask = IBV_SRQ_INIT_ATTR_TYPE | IBV_SRQ_INIT_ATTR_PD | IBV_SRQ_INIT_ATTR_XRCD |
 			     IBV_SRQ_INIT_ATTR_CQ,
 		.srq_type = IBV_SRQT_XRC,
 		.pd = vrb_domain_of(ep)->pd, .xrcd = vrb_xrc_of(ep)->xrcd, .cq = ep->hw_cq->cq,
 	};
+	struct ibv_srq *srq = ibv_create_srq_ex(vrb_domain_of(ep)->dev->verbs, &attr);
 	int ret;
 
-	x->srq = ibv_create_srq_ex(dev->verbs, &attr);
-	if (!x->srq) {
-		ret = -errno;
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_create_srq_ex on %s for %u receives of %zu buffers: %s; ask for less\n",
-			 dev->name, ep->rx_size, ep->base.info->rx_attr->iov_limit, strerror(errno));
-		return ret;
+	if (!srq)
+		return vrb_srq_refused(ep, "ibv_create_srq_ex");
+	ret = ibv_get_srq_num(srq, num);
+	if (ret) {
+		ibv_destroy_srq(srq);
+		return -ret;
 	}
-	ep->rq = x->srq;
-	ret = ibv_get_srq_num(x->srq, &x->srqn);
-	if (!ret)
-		return 0;
-	ep->rq = NULL;
-	ibv_destroy_srq(x->srq);
-	x->srq = NULL;
-	return -ret;
+	*out = srq;
+	return 0;
 }
 
-static int xrc_create(struct vrb_ep *ep)
+/* An SRQ of its own, and a record of what is posted to it. */
+static int own_srq(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
 	uint32_t ring = 1;
+	int ret;
 
 	while (ring < ep->rx_size)
 		ring *= 2;
@@ -132,9 +132,20 @@ static int xrc_create(struct vrb_ep *ep)
 	if (!x->posted)
 		return -FI_ENOMEM;
 	x->rx_mask = ring - 1;
+	ret = vrb_xrc_srq_make(ep, &x->srq, &x->srqn);
+	if (!ret)
+		ep->rq = x->srq;
+	return ret;
+}
+
+static int xrc_create(struct vrb_ep *ep)
+{
 	ep->inline_max = (uint32_t) fab_min((size_t) vrb_domain_of(ep)->dev->inline_max,
 					   ep->base.info->tx_attr->inject_size);
-	return srq_create(ep);
+	if (!ep->srx)
+		return own_srq(ep);
+	ep->xrc->srqn = ep->srx->srqn;
+	return 0;
 }
 
 /* ---- data ---- */
@@ -162,20 +173,19 @@ static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 
 /* Messages that have arrived are delivered. Then the SRQ is destroyed, so that nothing more arrives; a message that
  * arrives meanwhile is lost. The other receives end as flushed. Messages take receives in order, so these are the last
- * that were posted. */
+ * that were posted. Those of a shared context stay there. */
 static void end_receives(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
 	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
-	int ret;
 
+	if (ep->srx)
+		vrb_srx_leave(ep);
 	if (!x->srq)
 		return;
 	vrb_hw_cq_poll(ep->hw_cq);
 	vrb_watch_stop(&ep->rq_watch);
-	ret = ibv_destroy_srq(x->srq);
-	if (ret)
-		VRB_WARN(FI_LOG_EP_CTRL, "ibv_destroy_srq on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(ret));
+	vrb_srq_destroy(ep, x->srq);
 	x->srq = NULL;
 	ep->rq = NULL;
 	vrb_hw_cq_settle(ep->hw_cq, ep->rx_cnt);
@@ -243,6 +253,7 @@ const struct vrb_kind vrb_xrc_kind = {
 	.fill = xrc_fill,
 	.cm_data_max = VRB_XRC_DATA_MAX,
 	.av_open = fab_av_open,
+	.srx = &vrb_xrc_srx,
 	.open = xrc_open,
 	.close = xrc_close,
 	.create = xrc_create,

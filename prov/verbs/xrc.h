@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * MSG endpoints over XRC. Each has a receive queue (SRQ) of its own; queue pairs are shared (doc/decisions/xrc.md).
+ * MSG endpoints over XRC. Each has a shared receive queue (SRQ) of its own, or that of the shared receive context that
+ * it is bound to; queue pairs are shared (doc/decisions/xrc.md).
  *
- * An initiator (struct vrb_ini) is a queue pair to another node. All endpoints of this process that are connected to
- * any process of that node send on it. A target (struct vrb_tgt) is the other end of an initiator of another node: one
- * queue pair, to which each process of this node that receives by it has a reference.
+ * An initiator QP (struct vrb_ini) sends to another node. All endpoints of this process that are connected to any
+ * process of that node send on it, but never two of them to the same SRQ: so a target and an SRQ name an endpoint. A
+ * target QP (struct vrb_tgt) is the other end of an initiator of another node; each process of this node that receives
+ * by it has a reference.
  */
 #ifndef VRB_XRC_H
 #define VRB_XRC_H
@@ -44,6 +46,7 @@ struct vrb_ini {
 	struct vrb_hw_cq *hw_cq, *completes_to;
 	uint32_t reserved;
 	unsigned user_cnt;
+	struct fab_list users;		/* struct vrb_xrc_ep.user */
 	struct fab_list waiters;	/* struct vrb_xrc_ep.wait */
 };
 
@@ -57,12 +60,14 @@ struct vrb_tgt {
 /* The XRC part of an endpoint. Guarded by the engine's lock. */
 struct vrb_xrc_ep {
 	struct vrb_ep *ep;
-	struct ibv_srq *srq;		/* owned; NULL before fi_enable and after the end */
-	uint32_t srqn;
-	uint32_t peer_srqn;
+	struct ibv_srq *srq;		/* owned; NULL before fi_enable, after the end, and with a shared context */
+	uint32_t srqn;			/* of srq, or of the shared context's */
+	uint32_t peer_srqn;		/* 0: not known yet */
+	bool peer_shares;		/* it belongs to a shared receive context */
 	uint64_t *posted;		/* owned: wr_id of the receives, in order; rx_mask + 1 entries */
 	uint32_t posted_cnt, rx_mask;
 	struct vrb_ini *ini;		/* the initiator that it uses, or NULL */
+	struct fab_list user;		/* in its users, or self-linked */
 	struct vrb_tgt *tgt;		/* a reference, or NULL */
 	struct fab_list wait;		/* in the waiters of an initiator that another makes, or self-linked */
 	struct fab_timer timer;		/* bounds the wait; or is due at once, to ask again */
@@ -78,6 +83,10 @@ static inline struct vrb_xrc *vrb_xrc_of(const struct vrb_ep *ep)
 	return vrb_domain_of(ep)->xrc;
 }
 
+/* Make an SRQ of the XRC domain with the endpoint's sizes (xrc.c), which completes to ep->hw_cq. *num is its number. 0,
+ * or -errno, logged. Any lock. */
+int vrb_xrc_srq_make(struct vrb_ep *ep, struct ibv_srq **srq, uint32_t *num);
+
 /* ---- xrc_share.c ---- */
 
 /* Take a reference to the XRC part of a domain; the first one opens it. 0: the caller calls vrb_xrc_put() later; or
@@ -88,8 +97,9 @@ void vrb_xrc_put(struct vrb_domain *domain);
 
 /* From here on: engine's lock held. */
 
-/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. tag: the tag of the peer's XRC
- * domain, which the initiator's tag must equal; NULL: any. NULL: there is none. */
+/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. Nobody sends on it to the SRQ
+ * that ep will send to (peer_srqn). tag: the tag of the peer's XRC domain, which the initiator's tag must equal; NULL:
+ * any. NULL: there is none. */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
 /* Make an initiator in this state, whose queue pair is in INIT; ep is its maker and first user. NULL: logged, except
  * for lack of memory. */

@@ -17,6 +17,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/clock.h"
+#include "verbs/srx.h"
 
 #define WAIT_NS		1000000000ULL
 
@@ -55,7 +56,8 @@ static struct rdma_conn_param speak(struct vrb_ep *ep)
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
 	xrc_cm_give(ep->cm_data, (struct vrb_xrc_wire) {
-		.flags = shared ? VRB_XRC_SHARED : 0, .srqn = x->srqn, .tgt = x->tgt->qp->qp_num,
+		.flags = (shared ? VRB_XRC_SHARED : 0) | (ep->srx ? VRB_XRC_SRX : 0), .srqn = x->srqn,
+		.tgt = x->tgt->qp->qp_num,
 		.pair = shared ? x->ini->tgt : x->ini->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
 	});
 	param.private_data_len = sizeof(ep->cm_data);
@@ -145,6 +147,22 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 		xrc_cm_give_up(ep, errno, NULL, "rdma_connect");
 }
 
+/* True if the target of this number takes receives of ep's shared context for another endpoint. */
+static bool is_taken(const struct vrb_ep *ep, uint32_t qpn)
+{
+	return ep->srx && vrb_srx_taker(ep->srx, qpn);
+}
+
+/* From now on its target takes receives of ep's shared context for ep. What it has taken for an endpoint that is gone
+ * is reported first. */
+static void join(struct vrb_ep *ep)
+{
+	if (!ep->srx)
+		return;
+	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
+	vrb_srx_join(ep, ep->xrc->tgt->qp->qp_num);
+}
+
 /* Keep the target that this end needs: the one to which the peer's initiator is connected already, or the new one. */
 static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 {
@@ -153,7 +171,7 @@ static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 	if (!(rep->flags & VRB_XRC_SHARED))
 		return vrb_tgt_connect(ep, x->tgt, rep->pair);
 	vrb_tgt_put(ep, x->tgt);
-	x->tgt = vrb_tgt_open(ep, rep->pair);
+	x->tgt = is_taken(ep, rep->pair) ? NULL : vrb_tgt_open(ep, rep->pair);
 	return x->tgt ? 0 : -FI_ECONNABORTED;
 }
 
@@ -172,12 +190,15 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		return;
 	}
 	x->peer_srqn = rep.srqn;
+	x->peer_shares = rep.flags & VRB_XRC_SRX;
 	if (made) {
 		ret = vrb_ini_connect(ep, rep.tgt);
 		x->ini->tag = rep.tag;
 	}
 	if (!ret)
 		ret = settle_target(ep, &rep);
+	if (!ret)
+		join(ep);
 	if (!ret && rdma_establish(ep->id))
 		ret = -errno;
 	if (ret) {
@@ -236,9 +257,9 @@ static void refuse_target(struct vrb_ep *ep)
 
 	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
 	rdma_reject(ep->id, data, sizeof(data));
-	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the target of the peer's initiator is in another XRC "
-		"domain than this process (FI_VERBS_XRCD_FILENAME), or was just destroyed; the peer will ask again "
-		"with a new initiator\n");
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the target of the peer's initiator serves another "
+		"endpoint of the shared receive context, is in another XRC domain than this process "
+		"(FI_VERBS_XRCD_FILENAME), or was just destroyed; the peer will ask again with a new initiator\n");
 }
 
 /* Answer a REQ. 0, -FI_EINPROGRESS, -errno. */
@@ -250,6 +271,8 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	int ret;
 
 	xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req);
+	x->peer_srqn = req.srqn;
+	x->peer_shares = req.flags & VRB_XRC_SRX;
 	ret = xrc_cm_pick(ep, &req.tag, may_wait);
 	if (ret)
 		return ret;
@@ -258,7 +281,6 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	if (ret)
 		return ret;
 	param = speak(ep);
-	x->peer_srqn = req.srqn;
 	return rdma_accept(ep->id, &param) ? -errno : 0;
 }
 
@@ -276,14 +298,19 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 		rdma_reject(ep->id, NULL, 0);
 		return -FI_EPROTO;
 	}
-	x->tgt = req.flags & VRB_XRC_SHARED ? vrb_tgt_open(ep, req.pair) : vrb_tgt_make(ep);
+	if (!(req.flags & VRB_XRC_SHARED))
+		x->tgt = vrb_tgt_make(ep);
+	else if (!is_taken(ep, req.pair))
+		x->tgt = vrb_tgt_open(ep, req.pair);
 	if (!x->tgt && (req.flags & VRB_XRC_SHARED)) {
 		refuse_target(ep);
 		return -FI_ECONNABORTED;
 	}
 	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->tgt, req.pair);
-	if (!ret)
+	if (!ret) {
+		join(ep);
 		ret = xrc_cm_answer(ep, true);
+	}
 	if (!ret || ret == -FI_EINPROGRESS)
 		return 0;
 	rdma_reject(ep->id, NULL, 0);

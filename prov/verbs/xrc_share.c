@@ -138,11 +138,33 @@ static bool works(const struct vrb_ini *ini)
 	       (!ibv_query_qp(ini->qp, &attr, IBV_QP_STATE, &init) && attr.qp_state == IBV_QPS_RTS);
 }
 
+/* True if an endpoint sends on the initiator to the shared context that ep will send to, or may be about to. An
+ * endpoint that asks does not know the SRQ yet, but endpoints that listen at an address have one context, as a rule.
+ * One that has answered may have a peer that does not know of it yet, and that peer would accept a request on the same
+ * target. */
+static bool may_meet(const struct vrb_ini *ini, const struct vrb_ep *ep)
+{
+	const struct vrb_xrc_ep *x = ep->xrc;
+	struct fab_list *link;
+
+	fab_list_for_each(&ini->users, link) {
+		const struct vrb_xrc_ep *user = fab_container(link, struct vrb_xrc_ep, user);
+
+		if (x->peer_shares && (!user->peer_srqn || user->peer_srqn == x->peer_srqn))
+			return true;
+		if (!x->peer_srqn && user->peer_shares && (user->ep->state != VRB_EP_CONNECTED ||
+							   fab_addr_equal(&user->ep->peer.sa, &ep->peer.sa)))
+			return true;
+	}
+	return false;
+}
+
 static bool xrc_share_suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
 {
 	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size &&
 	       fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
-	       (!tag || ini->state == VRB_INI_CONNECTING || ini->tag == *tag) && works(ini);
+	       (!tag || ini->state == VRB_INI_CONNECTING || ini->tag == *tag) && !may_meet(ini, ep) &&
+	       works(ini);
 }
 
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag)
@@ -191,6 +213,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 	ini->size = base.cap.max_send_wr;
 	ini->maker = ep;
 	ini->completes_to = ep->hw_cq;
+	fab_list_init(&ini->users);
 	fab_list_init(&ini->waiters);
 	pthread_mutex_lock(&lock);
 	fab_list_add_tail(&domain->xrc->inis, &ini->link);
@@ -208,6 +231,7 @@ free_ini:
 void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini)
 {
 	ini->user_cnt++;
+	fab_list_add_tail(&ini->users, &ep->xrc->user);
 	ep->xrc->ini = ini;
 	ep->qp = ini->qp;
 	ep->tx_hw = ini->completes_to;
@@ -244,6 +268,7 @@ void vrb_ini_leave(struct vrb_ep *ep)
 	if (!ini)
 		return;
 	vrb_watch_stop(&ep->qp_watch);
+	fab_list_remove(&x->user);
 	x->ini = NULL;
 	ep->qp = NULL;
 	ep->tx_hw = NULL;

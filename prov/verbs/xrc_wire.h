@@ -16,6 +16,7 @@
 enum {
 	VRB_XRC_SHARED = 1,		/* `pair` is a target of the receiver's node that serves my initiator already */
 	VRB_XRC_FRESH = 2,		/* REJ: there is no such target here; ask again with a new initiator */
+	VRB_XRC_SRX = 4,		/* srqn is the SRQ of a shared receive context: other endpoints may have it */
 };
 
 struct vrb_xrc_wire {

@@ -7,6 +7,7 @@
 #include "link.h"
 
 #include <dlfcn.h>
+#include <netinet/in.h>
 #include <infiniband/verbs.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -25,22 +26,35 @@ static struct fid_ep *srx_open(struct end *end)
 	return srx;
 }
 
-/* a connects, and b's endpoint, which has receives of the context, accepts. */
-static void connect_both(struct link *link, struct fid_ep *srx)
+/* b's endpoint with this context, which has receives of the shared one, accepts a request. Returns what fi_accept()
+ * does. */
+static int accept_shared(struct link *link, struct fid_ep *srx, void *context, struct fi_info *info)
 {
-	struct fi_info *info = link_request(link).info;
 	struct end *b = &link->b;
 
 	fi_freeinfo(b->info);
 	b->info = info;
 	b->info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
-	MUST(fi_endpoint(b->domain, b->info, &b->ep, NULL));
+	MUST(fi_endpoint(b->domain, b->info, &b->ep, context));
 	MUST(fi_ep_bind(b->ep, &b->eq->fid, 0));
 	MUST(fi_ep_bind(b->ep, &b->cq->fid, FI_TRANSMIT | FI_RECV));
 	MUST(fi_ep_bind(b->ep, &srx->fid, 0));
-	MUST(fi_accept(b->ep, NULL, 0));
+	return fi_accept(b->ep, NULL, 0);
+}
+
+/* a connects, and b's endpoint with this context, which has receives of the shared one, accepts. */
+static void connect_both(struct link *link, struct fid_ep *srx, void *context)
+{
+	struct fi_info *info = link_request(link).info;
+	int ret;
+
+	while ((ret = accept_shared(link, srx, context, info)) == -FI_ECONNABORTED) {
+		MUST(fi_close(&link->b.ep->fid));
+		info = link_await_request(link).info;
+	}
+	MUST(ret);
 	MUST_BE(await_event(link, link->a.eq).event == FI_CONNECTED);
-	MUST_BE(await_event(link, b->eq).event == FI_CONNECTED);
+	MUST_BE(await_event(link, link->b.eq).event == FI_CONNECTED);
 }
 
 static void send_one(struct link *link)
@@ -60,7 +74,7 @@ static void taken_ahead(bool peer_first)
 
 	link_listen(&link);
 	srx = srx_open(&link.b);
-	connect_both(&link, srx);
+	connect_both(&link, srx, NULL);
 	send_one(&link);
 	if (peer_first) {
 		MUST(fi_close(&link.a.ep->fid));
@@ -77,7 +91,7 @@ static void taken_ahead(bool peer_first)
 		MUST(fi_close(&link.a.ep->fid));
 	link.a.ep = NULL;
 	MUST(end_open_ep(&link.a));
-	connect_both(&link, srx);
+	connect_both(&link, srx, NULL);
 	send_one(&link);
 	MUST_BE(srx->ops->rx_size_left(srx) == 3);
 	MUST(fi_close(&link.b.ep->fid));
@@ -105,7 +119,7 @@ static void never_told(void)
 	link_listen(&link);
 	srx = srx_open(&link.b);
 	for (int i = 0; i < 6; i++) {
-		connect_both(&link, srx);
+		connect_both(&link, srx, NULL);
 		if (i < RECEIVES)
 			send_one(&link);
 		MUST(fi_close(&link.b.ep->fid));
@@ -130,7 +144,7 @@ static void queue_fails(void)
 	MUST_BE(event);
 	link_listen(&link);
 	srx = srx_open(&link.b);
-	connect_both(&link, srx);
+	connect_both(&link, srx, NULL);
 	send_one(&link);
 	event(IBV_EVENT_SRQ_ERR);
 	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
@@ -141,12 +155,113 @@ static void queue_fails(void)
 	link_close(&link);
 }
 
+/* Over XRC a target is shared. One endpoint has it with a shared context, which is empty; another keeps it alive. A
+ * message to the first waits at its device until the endpoint has gone. Then it takes a receive of the context, is
+ * dropped, and the receive is there for the next endpoint. */
+static void comes_late(void)
+{
+	struct link link = { 0 };
+	struct fid_ep *srx, *a, *b;
+	struct fi_rx_attr attr = { .caps = FI_MSG | FI_RECV, .size = RECEIVES, .iov_limit = 1 };
+
+	link_listen(&link);
+	MUST(fi_srx_context(link.b.domain, &attr, &srx, NULL));
+	link_accept(&link, link_request(&link).info);
+	a = link.a.ep;
+	b = link.b.ep;
+	MUST(end_open_ep(&link.a));
+	connect_both(&link, srx, NULL);
+	MUST(fi_send(link.a.ep, "late", 4, NULL, 0, NULL));
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	MUST(fi_recv(srx, link.b.room, 64, fi_mr_desc(link.b.mr), 0, &link));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	fi_cq_read(link.b.cq, NULL, 0);
+	MUST_BE(srx->ops->rx_size_left(srx) == RECEIVES - 1);
+	MUST(fi_close(&link.a.ep->fid));
+	MUST(fi_close(&a->fid));
+	MUST(fi_close(&b->fid));
+	MUST(end_open_ep(&link.a));
+	connect_both(&link, srx, NULL);
+	MUST(fi_send(link.a.ep, "next", 4, NULL, 0, NULL));
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	MUST_BE(!memcmp(link.b.room, "next", 4));
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
+/* The endpoint that the next message at b came to. */
+static void *taker(struct link *link)
+{
+	struct fi_cq_data_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(link->b.cq, &entry, 1)) == -FI_EAGAIN)
+		fi_cq_read(link->a.cq, NULL, 0);
+	MUST(ret);
+	return entry.buf;
+}
+
+/* From now on a connects to another listener of b's. */
+static struct fid_pep *listen_elsewhere(struct link *link)
+{
+	size_t len = link->a.info->dest_addrlen;
+	struct fid_pep *pep = link->pep;
+
+	((struct sockaddr_in *) link->b.info->src_addr)->sin_port = 0;
+	MUST(fi_passive_ep(link->b.fabric, link->b.info, &link->pep, NULL));
+	MUST(fi_pep_bind(link->pep, &link->pep_eq->fid, 0));
+	MUST(fi_listen(link->pep));
+	MUST(fi_getname(&link->pep->fid, link->a.info->dest_addr, &len));
+	return pep;
+}
+
+/* Two processes have several connections between them, to one context. A completion names its endpoint. The end that
+ * connects does not know which contexts its peers have, so over XRC the other may refuse, and is asked again. */
+static void names_endpoint(void)
+{
+	struct link link = { 0 };
+	struct fid_ep *srx, *a[RECEIVES], *b[RECEIVES];
+	struct fid_pep *first = NULL;
+	char which[RECEIVES];
+
+	link_listen(&link);
+	srx = srx_open(&link.b);
+	for (int i = 0; i < RECEIVES; i++) {
+		if (i == RECEIVES - 1)
+			first = listen_elsewhere(&link);
+		connect_both(&link, srx, &which[i]);
+		a[i] = link.a.ep;
+		b[i] = link.b.ep;
+		if (i + 1 < RECEIVES)
+			MUST(end_open_ep(&link.a));
+	}
+	for (int i = RECEIVES; i--;) {
+		MUST(fi_send(a[i], "which", 5, NULL, 0, NULL));
+		MUST_BE(taker(&link) == &which[i]);
+	}
+	for (int i = 0; i < RECEIVES; i++) {
+		MUST(fi_close(&a[i]->fid));
+		MUST(fi_close(&b[i]->fid));
+	}
+	link.a.ep = link.b.ep = NULL;
+	MUST(fi_close(&first->fid));
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
 static const struct vcase cases[] = {
 	{ "an endpoint closes: what its device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", closed_first, NULL },
 	{ "a peer closes: what the device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", peer_closed_first, NULL },
 	{ "the context's queue fails", NULL, queue_fails, "device soft0: a shared receive queue has failed" },
 	{ "a device that never tells is not waited for", "SOFTVERBS_LIMITS=no_last_wqe=1", never_told,
 	  "device soft0 has not reported the last shared receive" },
+	{ "a completion names its endpoint", NULL, names_endpoint, NULL },
+	{ "XRC: a completion names its endpoint", "FI_VERBS_PREFER_XRC=1", names_endpoint, NULL },
+	{ "XRC: what comes for an endpoint that has gone leaves its receive to others", "FI_VERBS_PREFER_XRC=1",
+	  comes_late, NULL },
 };
 
 int main(void)
