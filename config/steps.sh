@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
-# What ./quickstart and ./check share: one line a step with the seconds it took, the output of a step that fails, Debian
-# packages, and building in a folder below build/. Sourced by bash with the top of the tree as current folder.
+# What ./quickstart and ./check share: one line a step with the seconds it took, the output of a step that fails, packages
+# of the system, and building in a folder below build/. Sourced by bash with the top of the tree as current folder.
 
 begun=$SECONDS
 jobs=$(nproc)
@@ -41,28 +41,69 @@ as_root() {
 	fi
 }
 
-apt_is_fresh=
-has_package() { [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ]; }
+# The system's installer, a column of config/packages: apt, dnf or apk. Empty: another system.
+if command -v dpkg-query >/dev/null; then
+	installer=apt
+elif command -v rpm >/dev/null && command -v dnf >/dev/null; then
+	installer=dnf
+elif command -v apk >/dev/null; then
+	installer=apk
+else
+	installer=
+fi
 
-apt_install() {
-	[ -n "$apt_is_fresh" ] || as_root apt-get update -q || return
-	as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@"
+# packages_here NAME...: the names that this system has for packages of Debian's names.
+packages_here() {
+	printf '%s\n' "$@" | awk -v installer="$installer" '
+		NR == FNR && /^#/ { next }
+		NR == FNR && !column { for (column = 1; $column != installer; ) column++; next }
+		NR == FNR { other[$1] = $column; next }
+		{ name = $1 in other ? other[$1] : $1 }
+		name != "-" && !seen[name]++ { print name }' config/packages -
 }
 
-# install_missing PACKAGE...: what is not there yet, of these. Touches nothing where all are there.
+has_package() {
+	case $installer in
+	apt) [ "$(dpkg-query -W -f '${db:Status-Abbrev}' "$1" 2>/dev/null)" = "ii " ] ;;
+	dnf) rpm -q --whatprovides "$1" >/dev/null 2>&1 ;;
+	apk) apk info -e "$1" >/dev/null 2>&1 ;;
+	esac
+}
+
+# How the user would install packages by hand.
+install_command() {
+	case $installer in
+	apt) echo "apt-get install $*" ;;
+	dnf) echo "dnf install $*" ;;
+	apk) echo "apk add $*" ;;
+	esac
+}
+
+apt_is_fresh=
+install_packages() {
+	case $installer in
+	apt)
+		[ -n "$apt_is_fresh" ] || as_root apt-get update -q || return
+		as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" ;;
+	dnf) as_root dnf install -q -y --setopt=install_weak_deps=False "$@" ;;
+	apk) as_root apk add -q "$@" ;;
+	esac
+}
+
+# install_missing PACKAGE...: what is not there yet, of these, by Debian's names. Touches nothing where all are there.
 install_missing() {
 	local package missing=()
 
-	command -v dpkg-query >/dev/null || { say "not a Debian system: $* are taken to be here"; return 0; }
-	for package in "$@"; do
+	[ -n "$installer" ] || { say "no apt, dnf or apk here: $* are taken to be here"; return 0; }
+	for package in $(packages_here "$@"); do
 		has_package "$package" || missing+=("$package")
 	done
 	[ ${#missing[@]} = 0 ] && return 0
 	if [ "$(id -u)" != 0 ] && ! command -v sudo >/dev/null; then
-		say "missing: ${missing[*]}. Neither root nor sudo: have them installed with: apt-get install ${missing[*]}"
+		say "missing: ${missing[*]}. Neither root nor sudo: have them installed with: $(install_command "${missing[@]}")"
 		return 1
 	fi
-	step "installing ${missing[*]}" apt_install "${missing[@]}" && apt_is_fresh=yes
+	step "installing ${missing[*]}" install_packages "${missing[@]}" && apt_is_fresh=yes
 }
 
 # generate: make ./configure where there is none. Later changes of its sources are make's own business.

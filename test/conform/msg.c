@@ -159,14 +159,19 @@ TEST_PROV(zero_length_without_vector, FI_MSG | FI_TAGGED)
 	struct pair p = pair_open(t);
 	struct fi_msg_tagged tagged = { .addr = p.a->peer, .tag = 3 };
 	struct fi_msg plain = { .addr = p.a->peer };
+	int ret;
 
 	p.a->tx_posted += 2;
 	MUST((int) fi_trecvmsg(p.b->ep, &(struct fi_msg_tagged) { .addr = FI_ADDR_UNSPEC, .tag = 3 }, FI_COMPLETION));
-	MUST((int) fi_tsendmsg(p.a->ep, &tagged, FI_COMPLETION));
+	while ((ret = fi_tsendmsg(p.a->ep, &tagged, FI_COMPLETION)) == -FI_EAGAIN)
+		sides_progress(t);
+	MUST(ret);
 	CHECK_EQ(expect_rx(p.b).len, 0);
 	expect_tx(p.a);
 	MUST((int) fi_recvmsg(p.b->ep, &(struct fi_msg) { .addr = FI_ADDR_UNSPEC }, FI_COMPLETION));
-	MUST((int) fi_sendmsg(p.a->ep, &plain, FI_COMPLETION));
+	while ((ret = fi_sendmsg(p.a->ep, &plain, FI_COMPLETION)) == -FI_EAGAIN)
+		sides_progress(t);
+	MUST(ret);
 	CHECK_EQ(expect_rx(p.b).len, 0);
 	expect_tx(p.a);
 }
