@@ -230,6 +230,7 @@ static enum outcome run_one(const struct test_case *c, const void *row)
 	reason[0] = tally->noted[0] = 0;
 	called_at.file = NULL;
 	alarm(TEST_S * run.slow);
+	tally->kill_ms = now_ms() + (TEST_S * run.slow + 10) * 1000;
 	result = setjmp(leave);
 	if (!result) {
 		body_below(&t);
@@ -243,6 +244,7 @@ static enum outcome run_one(const struct test_case *c, const void *row)
 	}
 	if (result == PASSED && !c->keeps && !nothing_left(before, reason, sizeof(reason)))
 		result = FAILED;
+	tally->kill_ms = 0;
 	alarm(0);
 	return result;
 }

@@ -3,6 +3,9 @@
  * Tests run in children of the runner, so that a crash or a hang costs one test: that one fails, and the next child
  * goes on after it. The runner itself opens nothing and has no thread, so a child begins like a new program. A child
  * runs tests until one ends it. With --fork each test has a child of its own, which doubles the CPU time of all.
+ *
+ * A test that hangs ends by its alarm. Libraries bring handlers of signals, though, and one that hangs in such a handler
+ * does not get the alarm: the runner kills it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -44,6 +47,20 @@ static void tell_end(int status, char *text, size_t size)
 		snprintf(text, size, "ended with status %d", WEXITSTATUS(status));
 }
 
+/* Until the child has ended. Returns its status. SIGCHLD is blocked. */
+static int child_wait(pid_t pid, const sigset_t *sigchld)
+{
+	pid_t ended;
+	int status;
+
+	while ((ended = waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
+		if (sigtimedwait(sigchld, NULL, &(struct timespec) { 1, 0 }) < 0 && tally->kill_ms && now_ms() > tally->kill_ms)
+			kill(pid, SIGKILL);
+	}
+	tally->kill_ms = 0;
+	return status;
+}
+
 static void child_ended(int status)
 {
 	char end[128], text[512];
@@ -62,19 +79,25 @@ static void child_ended(int status)
 
 bool isolate(void)
 {
+	sigset_t sigchld, old;
 	int status;
 	pid_t pid;
 
 	fflush(stdout);
+	sigemptyset(&sigchld);
+	sigaddset(&sigchld, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &sigchld, &old);
 	pid = fork();
-	if (pid == 0)
+	if (pid == 0) {
+		sigprocmask(SIG_SETMASK, &old, NULL);
 		return true;
+	}
 	if (pid < 0) {
 		printf("Bail out! fork: %s\n", strerror(errno));
 		exit(1);
 	}
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
+	status = child_wait(pid, &sigchld);
+	sigprocmask(SIG_SETMASK, &old, NULL);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == BAIL_OUT)
 		exit(1);
 	child_ended(status);

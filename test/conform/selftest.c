@@ -2,8 +2,9 @@
 /* Tests that end their process, for test/harness: the runner counts each as failed and goes on with the next. */
 #include <signal.h>
 #include <stdlib.h>
+#include <unistd.h>
 
-#include "conform.h"
+#include "runner.h"
 
 TEST_PROV(passes, 0, .alone = true)
 {
@@ -19,6 +20,17 @@ TEST_PROV(is_killed, 0, .alone = true)
 TEST_PROV(hangs, 0, .alone = true)
 {
 	raise(SIGALRM);
+}
+
+TEST_PROV(hangs_beyond_its_alarm, 0, .alone = true)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, NULL);
+	tally->kill_ms = 1;	/* now */
+	for (;;)
+		pause();
 }
 
 TEST_PROV(exits, 0, .alone = true)
