@@ -82,24 +82,6 @@ static void swap_pages(struct page *a, struct page *b)
 	*b = copy;
 }
 
-/* Say why there is no page of a process. */
-static void tell_no_page(const struct pages *pages, pid_t pid)
-{
-	uid_t user = process_user(pid);
-
-	if (user == (uid_t) -1)
-		util_err("pid %d: there is no such process, and it has left no page", (int) pid);
-	else if (user != geteuid() && geteuid())
-		util_err("pid %d belongs to another user (uid %u), whose pages cannot be read; run fi_why as that "
-			 "user, or as root with XDG_RUNTIME_DIR or TMPDIR of that user", (int) pid, user);
-	else if (*pages->denied)
-		util_err("pid %d: no page was found; %s belongs to another user and was not read", (int) pid,
-			 pages->denied);
-	else
-		util_err("pid %d has no page: it has opened no fabric, runs another libfabric or with FI_STATS=0, or "
-			 "has another XDG_RUNTIME_DIR or TMPDIR", (int) pid);
-}
-
 /* Move the pages of the processes in args to the front, each as it is now. Returns their number. */
 static size_t choose(struct pages *pages, char **args)
 {
@@ -115,7 +97,7 @@ static size_t choose(struct pages *pages, char **args)
 			if (pages->list[i].pid == (pid_t) pid && pages->list[i].source.page)
 				swap_pages(&pages->list[cnt++], &pages->list[i]);
 		if (cnt == before)
-			tell_no_page(pages, (pid_t) pid);
+			pages_tell_missing(pages, (pid_t) pid);
 	}
 	return cnt;
 }

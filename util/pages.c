@@ -16,10 +16,16 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common.h"
+
 #define PAGE_MAX	(4U << 20)	/* bytes; a longer file is no page */
 #define PAGES_MAX	4096
 
-uid_t process_user(pid_t pid)
+/* More records than this in a table are rubbish. */
+#define RECORDS_MAX	4096
+
+/* The user of a process, or (uid_t) -1: there is no such process. */
+static uid_t process_user(pid_t pid)
 {
 	char path[32];
 	struct stat st;
@@ -216,6 +222,47 @@ void pages_free(struct pages *pages)
 		free((void *) pages->list[i].source.page);
 	free(pages->list);
 	*pages = (struct pages) { .list = NULL };
+}
+
+void pages_tell_missing(const struct pages *pages, pid_t pid)
+{
+	uid_t user = process_user(pid);
+
+	if (user == (uid_t) -1)
+		util_err("pid %d: there is no such process, and it has left no page", (int) pid);
+	else if (user != geteuid() && geteuid())
+		util_err("pid %d belongs to another user (uid %u), whose pages cannot be read; read them as that "
+			 "user, or as root with XDG_RUNTIME_DIR or TMPDIR of that user", (int) pid, user);
+	else if (*pages->denied)
+		util_err("pid %d: no page was found; %s belongs to another user and was not read", (int) pid,
+			 pages->denied);
+	else
+		util_err("pid %d has no page: it has opened no fabric, runs another libfabric or with FI_STATS=0, or "
+			 "has another XDG_RUNTIME_DIR or TMPDIR", (int) pid);
+}
+
+bool page_header(const struct page *page, struct fi_stats_header *header)
+{
+	if (!page->source.page || page->source.len < sizeof(*header))
+		return false;
+	memcpy(header, page->source.page, sizeof(*header));
+	return header->magic == FI_STATS_MAGIC && header->version == FI_STATS_VERSION;
+}
+
+const void *page_record(const struct page *page, const struct fi_stats_header *header, uint32_t table,
+			uint32_t index, size_t len)
+{
+	const struct fi_stats_table *of;
+	uint64_t at;
+
+	if (table >= FI_STATS_TABLES)
+		return NULL;
+	of = &header->table[table];
+	at = of->offset + (uint64_t) index * of->size;
+	if (index >= of->cnt || index >= RECORDS_MAX || of->offset > page->source.len || !of->size ||
+	    of->size < len || at + of->size > page->source.len)
+		return NULL;
+	return (const char *) page->source.page + at;
 }
 
 /* The table of engines of a page, if all of it is there. */

@@ -33,10 +33,17 @@ void pages_free(struct pages *pages);
 /* Read the file at this path alone. False: it cannot be read, and errno is the reason. */
 bool page_read(struct page *page, const char *path);
 
+/* Copy the header of a page. False: the page was not read, is damaged, or is of another version. */
+bool page_header(const struct page *page, struct fi_stats_header *header);
+/* A record of a table (enum fi_stats_table_kind) of which len bytes are there, at no particular alignment; NULL: there
+ * is none. header is that of page_header(). */
+const void *page_record(const struct page *page, const struct fi_stats_header *header, uint32_t table,
+			uint32_t index, size_t len);
+
 /* Of what was read some time ago and again now: a process that has glanced meanwhile has made progress now. */
 void pages_note_progress(struct pages *now, const struct pages *before);
 
-/* The user of a process, or (uid_t) -1: there is no such process. */
-uid_t process_user(pid_t pid);
+/* Say on stderr why a process has no page in what pages_read() has found. */
+void pages_tell_missing(const struct pages *pages, pid_t pid);
 
 #endif

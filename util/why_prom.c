@@ -9,32 +9,6 @@
 
 #define RECORDS_MAX	256
 
-/* The header of a page that can be read, or NULL. */
-static const struct fi_stats_header *header_of(const struct page *page, struct fi_stats_header *header)
-{
-	if (!page->source.page || page->source.len < sizeof(*header))
-		return NULL;
-	memcpy(header, page->source.page, sizeof(*header));
-	return header->magic == FI_STATS_MAGIC && header->version == FI_STATS_VERSION ? header : NULL;
-}
-
-/* A record of a table, or NULL. */
-static const char *record_of(const struct page *page, const struct fi_stats_header *header, uint32_t kind,
-			     uint32_t index)
-{
-	const struct fi_stats_table *table;
-	uint64_t at;
-
-	if (kind >= FI_STATS_TABLES)
-		return NULL;
-	table = &header->table[kind];
-	at = table->offset + (uint64_t) index * table->size;
-	if (index >= table->cnt || index >= RECORDS_MAX || table->offset > page->source.len || !table->size ||
-	    at + table->size > page->source.len)
-		return NULL;
-	return (const char *) page->source.page + at;
-}
-
 /* A text of a record as the value of a label. */
 static void put_value(FILE *out, const char *text, size_t size)
 {
@@ -63,7 +37,7 @@ static void put_labels(FILE *out, const struct page *page, const struct fi_stats
 	fprintf(out, "{pid=\"%" PRIu32 "\",rank=\"", header->pid);
 	put_value(out, header->rank, sizeof(header->rank));
 	if (kind == FI_STATS_PEERS) {
-		ep = (const void *) record_of(page, header, FI_STATS_EPS, peer->ep);
+		ep = (const void *) page_record(page, header, FI_STATS_EPS, peer->ep, 0);
 		fprintf(out, "\",peer=\"");
 		put_value(out, peer->addr, sizeof(peer->addr));
 	}
@@ -81,7 +55,7 @@ static void put_labels(FILE *out, const struct page *page, const struct fi_stats
 static void put_sample(FILE *out, const struct page *page, const struct fi_stats_header *header,
 		       const struct fi_stats_label *label, uint32_t index)
 {
-	const char *record = record_of(page, header, label->table, index);
+	const char *record = page_record(page, header, label->table, index, 0);
 	uint32_t used;
 	uint64_t value;
 
@@ -114,7 +88,7 @@ static void put_metric(FILE *out, const struct pages *pages, const struct fi_sta
 
 	fprintf(out, "# TYPE weft_%s %s\n", label->name, label->kind == FI_STATS_COUNTER ? "counter" : "gauge");
 	for (size_t i = 0; i < pages->cnt; i++) {
-		if (!header_of(&pages->list[i], &header))
+		if (!page_header(&pages->list[i], &header))
 			continue;
 		for (uint32_t j = 0; j < FI_STATS_LABELS; j++) {
 			const struct fi_stats_label *same = &header.label[j];
@@ -138,7 +112,7 @@ void why_prom(FILE *out, const struct pages *pages, const struct fi_stats_verdic
 			verdict->pending, verdict->stuck, verdict->cycles);
 	/* the metrics of the first page that can be read: processes of one host mostly have the same library */
 	for (size_t i = 0; i < pages->cnt; i++) {
-		if (!header_of(&pages->list[i], &header))
+		if (!page_header(&pages->list[i], &header))
 			continue;
 		for (int j = 0; j < FI_STATS_LABELS; j++)
 			if (name_is_valid(header.label[j].name, sizeof(header.label[j].name)))
