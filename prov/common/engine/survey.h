@@ -24,10 +24,9 @@ void fab_stats_sleep(struct fab_engine *engine);
  * usual pass takes five instructions more. */
 static inline __attribute__((always_inline)) void fab_stats_pass(struct fab_engine *engine)
 {
-	struct fi_stats_engine *record = engine->stats.record;
-
 	engine->pass_cnt++;
 #if FAB_TICKS_ARE_TSC && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	struct fi_stats_engine *record = engine->stats.record;
 	uint32_t low, high, last;
 
 	__asm__ volatile("rdtsc" : "=a" (low), "=d" (high));	/* the halves: the compiler would join and part them */
