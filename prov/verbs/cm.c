@@ -43,6 +43,11 @@ const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt)
 	return *cnt ? bytes + 1 : NULL;
 }
 
+const void *vrb_cm_data(const struct vrb_kind *kind, const void *data, uint8_t len, size_t *cnt)
+{
+	return kind && kind->unpack ? kind->unpack(data, len, cnt) : vrb_cm_unpack(data, len, cnt);
+}
+
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 {
 	return (struct rdma_conn_param) {
@@ -102,7 +107,7 @@ void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 	char peer[FAB_ADDR_STRLEN], text[FAB_ADDR_STRLEN + 192];
 
 	if (event && event->event == RDMA_CM_EVENT_REJECTED) {
-		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
+		data = vrb_cm_data(ep->kind, event->param.conn.private_data, event->param.conn.private_data_len, &len);
 		step = reason(event);
 	}
 	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
@@ -113,16 +118,21 @@ void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, err, event ? event->status : err, data, len, text);
 }
 
+void vrb_cm_up(struct vrb_ep *ep, const void *data, size_t len)
+{
+	ep->state = VRB_EP_CONNECTED;
+	ep->last_due = ep->qp->srq;
+	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
+}
+
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	const void *data = NULL;
 	size_t len = 0;
 
-	ep->state = VRB_EP_CONNECTED;
-	ep->last_due = ep->qp->srq;
 	if (event)
-		data = vrb_cm_unpack(event->param.conn.private_data, event->param.conn.private_data_len, &len);
-	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
+		data = vrb_cm_data(ep->kind, event->param.conn.private_data, event->param.conn.private_data_len, &len);
+	vrb_cm_up(ep, data, len);
 }
 
 /* Handle the end of a connection, once. The queue pair goes into the error state, which flushes outstanding

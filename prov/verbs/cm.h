@@ -31,6 +31,8 @@ void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event);
 /* The endpoint is connected: write FI_CONNECTED, with the peer's data of event (NULL: without). Lock held. */
 void vrb_cm_connected(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* The same, with these bytes of the peer's application, which are copied. Lock held. */
+void vrb_cm_up(struct vrb_ep *ep, const void *data, size_t len);
 /* The attempt to connect has failed: write an error event of err, with a text of step and event. Lock held. */
 void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
 /* The device or its completion queue has failed: end the connection, or the attempt, with err and why. Lock held. */
@@ -43,5 +45,7 @@ int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
 /* The application's bytes in the private data of a CM message, borrowed from it; *cnt is their number, 0 if the data is
  * not of this form. */
 const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
+/* The same of this kind's private data; NULL: as vrb_cm_unpack(). */
+const void *vrb_cm_data(const struct vrb_kind *kind, const void *data, uint8_t len, size_t *cnt);
 
 #endif

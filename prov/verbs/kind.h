@@ -34,6 +34,11 @@ struct vrb_kind {
 	void (*fill)(struct fi_info *info, const struct vrb_device *dev);
 
 	size_t cm_data_max;		/* bytes of fi_connect's data, FI_OPT_CM_DATA_SIZE */
+	bool sidr;			/* passive endpoints listen to the service of datagrams (SIDR), too */
+	/* vrb_cm_unpack() of the private data of this kind. NULL: vrb_cm_unpack(). Any thread. */
+	const void *(*unpack)(const void *data, uint8_t len, size_t *cnt);
+	/* Add the kind's part to data[VRB_CM_DATA_MAX + 1] of a rejection; NULL: it has none. Any thread. */
+	void (*mark)(uint8_t *data);
 
 	/* fi_av_open() of domains of this kind. */
 	int (*av_open)(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av, void *context);

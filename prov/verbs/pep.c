@@ -19,7 +19,9 @@ struct vrb_pep {
 	struct fab_pep base;
 	struct fab_pep_ops ops;		/* with the limit for private data of the kind */
 	struct rdma_event_channel *channel;	/* owned */
+	const struct vrb_kind *kind;	/* of its domain; NULL: its name is not of this provider */
 	struct rdma_cm_id *id;		/* owned; NULL until it is bound */
+	struct rdma_cm_id *sidr;	/* owned: at the same port, if the kind has one (vrb_kind.sidr); or NULL */
 	struct fab_source src;
 };
 _Static_assert(VRB_CM_DATA_MAX <= FAB_CM_DATA_MAX, "events of the CM have room");
@@ -84,10 +86,13 @@ static void pep_drop(struct fab_connreq *base)
 static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 {
 	struct vrb_connreq *req = connreq_of(base);
-	uint8_t data[VRB_CM_DATA_MAX + 1];
+	const struct vrb_kind *kind = pep_of(base->pep)->kind;
+	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 
 	vrb_cm_pack(data, param, len);
-	if (rdma_reject(req->id, data, data[0] + 1))
+	if (kind && kind->mark)
+		kind->mark(data);
+	if (rdma_reject(req->id, data, kind && kind->mark ? sizeof(data) : data[0] + 1u))
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has closed the connection: %s\n",
 			strerror(errno));
 	rdma_destroy_id(req->id);
@@ -115,7 +120,7 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 		memcpy(req->data, told, fab_min(sizeof(req->data), len));
 	memcpy(&req->base.local, rdma_get_local_addr(id), fab_any_addr_len(rdma_get_local_addr(id)));
 	memcpy(&req->base.remote, rdma_get_peer_addr(id), fab_any_addr_len(rdma_get_peer_addr(id)));
-	data = vrb_cm_unpack(told, (uint8_t) len, &len);
+	data = vrb_cm_data(pep->kind, told, (uint8_t) len, &len);
 	fab_pep_request(&pep->base, &req->base, data, len);
 }
 
@@ -151,7 +156,26 @@ static void pep_unbind(struct fab_pep *base)
 
 	if (pep->id)
 		rdma_destroy_id(pep->id);
-	pep->id = NULL;
+	if (pep->sidr)
+		rdma_destroy_id(pep->sidr);
+	pep->id = pep->sidr = NULL;
+}
+
+/* Without it, peers of upstream that share an initiator get no answer. */
+static void bind_sidr(struct vrb_pep *pep)
+{
+	struct sockaddr *addr = &pep->base.addr.sa;
+
+	if (rdma_create_id(pep->channel, &pep->sidr, pep, RDMA_PS_UDP)) {
+		pep->sidr = NULL;
+		return;
+	}
+	if (!rdma_bind_addr(pep->sidr, addr))
+		return;
+	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "rdma_bind_addr to port %u of the service of datagrams: %s; upstream's "
+		"processes can have one XRC connection each to here\n", fab_addr_port(addr), strerror(errno));
+	rdma_destroy_id(pep->sidr);
+	pep->sidr = NULL;
 }
 
 static int pep_bind(struct fab_pep *base)
@@ -167,6 +191,8 @@ static int pep_bind(struct fab_pep *base)
 	}
 	if (!rdma_bind_addr(pep->id, &base->addr.sa)) {
 		fab_addr_set_port(&base->addr.sa, ntohs(rdma_get_src_port(pep->id)));
+		if (pep->kind && pep->kind->sidr && base->addr.sa.sa_family != FAB_AF_IB)
+			bind_sidr(pep);
 		return 0;
 	}
 	ret = -errno;
@@ -179,6 +205,7 @@ static void pep_take_id(struct fab_pep *base, void *id)
 {
 	*(struct rdma_cm_id **) id = pep_of(base)->id;
 	pep_of(base)->id = NULL;
+	pep_unbind(base);
 }
 
 int vrb_pep_take_id(struct fab_fabric *fabric, fid_t handle, struct rdma_cm_id **id)
@@ -195,6 +222,8 @@ static int pep_listen(struct fab_pep *base)
 		VRB_WARN(FI_LOG_EP_CTRL, "rdma_listen: %s\n", strerror(errno));
 		return -errno;
 	}
+	if (pep->sidr && rdma_listen(pep->sidr, base->backlog))
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "rdma_listen to the service of datagrams: %s\n", strerror(errno));
 	fab_engine_lock(&base->eq->engine);
 	ret = fab_source_add(&base->eq->engine, &pep->src, EPOLLIN);
 	fab_engine_unlock(&base->eq->engine);
@@ -228,13 +257,13 @@ static const struct fab_pep_ops pep_ops = {
 int vrb_pep_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep_fid, void *context)
 {
 	struct vrb_pep *pep = calloc(1, sizeof(*pep));
-	const struct vrb_kind *kind = kind_of(info);
 	int ret;
 
 	if (!pep)
 		return -FI_ENOMEM;
+	pep->kind = kind_of(info);
 	pep->ops = pep_ops;
-	pep->ops.cm_data_max = kind ? kind->cm_data_max : VRB_CM_DATA_MAX;
+	pep->ops.cm_data_max = pep->kind ? pep->kind->cm_data_max : VRB_CM_DATA_MAX;
 	ret = vrb_channel_make(&pep->channel);
 	if (ret)
 		goto free_pep;

@@ -73,8 +73,12 @@ static int xrc_open(struct vrb_ep *ep, const struct fi_info *info)
 	if (ret)
 		goto put_xrc;
 	ep->xrc = x;
-	return 0;
-
+	if (info->handle)
+		ret = vrb_xrc_up_open(ep);
+	if (!ret)
+		return 0;
+	ep->xrc = NULL;
+	vrb_id_close(ep);
 put_xrc:
 	vrb_xrc_put(vrb_domain_of(ep));
 free_x:
@@ -90,6 +94,7 @@ static void xrc_close(struct vrb_ep *ep)
 	if (x->put_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), x->put_cq, x->put_cnt);
 	vrb_xrc_put(vrb_domain_of(ep));
+	free(x->up);
 	free(x->posted);
 	free(x);
 	ep->xrc = NULL;
@@ -216,6 +221,7 @@ static void xrc_halt(struct vrb_ep *ep)
 	struct vrb_xrc_ep *x = ep->xrc;
 	uint64_t end = fab_now_ns() + LEAVE_NS;
 
+	vrb_xrc_up_end(ep);
 	fab_timer_stop(&x->timer);
 	fab_list_remove(&x->wait);
 	fab_list_init(&x->wait);
@@ -252,6 +258,9 @@ const struct vrb_kind vrb_xrc_kind = {
 	.odp = xrc_odp,
 	.fill = xrc_fill,
 	.cm_data_max = VRB_XRC_DATA_MAX,
+	.sidr = true,
+	.unpack = vrb_xrc_unpack,
+	.mark = vrb_xrc_mark,
 	.av_open = fab_av_open,
 	.srx = &vrb_xrc_srx,
 	.open = xrc_open,

@@ -69,6 +69,7 @@ struct vrb_xrc_ep {
 	struct vrb_ini *ini;		/* the initiator that it uses, or NULL */
 	struct fab_list user;		/* in its users, or self-linked */
 	struct vrb_tgt *tgt;		/* a reference, or NULL */
+	struct vrb_xrc_up *up;		/* owned: it connects as upstream does (xrc_upstream.c); NULL: in our way */
 	struct fab_list wait;		/* in the waiters of an initiator that another makes, or self-linked */
 	struct fab_timer timer;		/* bounds the wait; or is due at once, to ask again */
 	bool again;			/* has asked a second time, with a new initiator */
@@ -101,27 +102,61 @@ void vrb_xrc_put(struct vrb_domain *domain);
  * that ep will send to (peer_srqn). tag: the tag of the peer's XRC domain, which the initiator's tag must equal; NULL:
  * any. NULL: there is none. */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
-/* Make an initiator in this state, whose queue pair is in INIT; ep is its maker and first user. NULL: logged, except
- * for lack of memory. */
-struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state);
+/* Make an initiator in this state, whose queue pair is in INIT on the path of this CM id; ep is its maker and first
+ * user. NULL: errno, logged except for lack of memory. */
+struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, struct rdma_cm_id *id, enum vrb_ini_state state);
 /* Make ep a user of the initiator: it sends on it from now on. */
 void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini);
-/* Connect ep's initiator to the target of this number: its queue pair goes to RTS. 0 or -errno, logged. */
-int vrb_ini_connect(struct vrb_ep *ep, uint32_t tgt);
+/* Connect ep's initiator to the target of this number, on the path of a CM id: its queue pair goes to RTS. 0 or -errno,
+ * logged. */
+int vrb_ini_connect(struct vrb_ep *ep, struct rdma_cm_id *id, uint32_t tgt);
 /* Set the state to READY or OLD, and make the timers of endpoints that wait for the initiator run now. */
 void vrb_ini_settle(struct vrb_ini *ini, enum vrb_ini_state state);
 /* ep leaves its initiator, if it has one. The last user destroys it. */
 void vrb_ini_leave(struct vrb_ep *ep);
 
-/* Make a target, whose queue pair is in INIT. The caller has a reference. NULL: errno, logged. */
-struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep);
+/* Make a target, whose queue pair is in INIT on the path of this CM id. The caller has a reference. NULL: errno,
+ * logged. */
+struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep, struct rdma_cm_id *id);
 /* Take a reference to the target of this number, which any process of this node has made in the XRC domain. NULL:
  * errno, logged at level info. */
 struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn);
-/* Connect a target to the initiator of this number: its queue pair goes to RTR. 0 or -errno, logged. */
-int vrb_tgt_connect(struct vrb_ep *ep, struct vrb_tgt *tgt, uint32_t ini);
+/* Connect a target to the initiator of this number (0: of the queue pair that the CM id names): its queue pair goes to
+ * RTR. 0 or -errno, logged. */
+int vrb_tgt_connect(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_tgt *tgt, uint32_t ini);
 /* Give a reference back; the last one of this process destroys or closes the queue pair. */
 void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt);
+
+/* ---- xrc_cm.c: engine's lock held ---- */
+
+/* True if the target of this number takes receives of ep's shared context for another endpoint. */
+bool vrb_xrc_is_taken(const struct vrb_ep *ep, uint32_t qpn);
+/* From now on its target takes receives of ep's shared context, if it has one, for ep. */
+void vrb_xrc_join(struct vrb_ep *ep);
+/* An attempt has failed: endpoints that wait for its initiator wait no longer, and the application gets an error event
+ * (vrb_cm_refused()). */
+void vrb_xrc_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step);
+/* Leave initiator and target, and make another attempt with a new id, when the event that is being handled has been
+ * acknowledged. */
+void vrb_xrc_renew(struct vrb_ep *ep);
+/* Any thread: vrb_kind.unpack and vrb_kind.mark. */
+const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt);
+void vrb_xrc_mark(uint8_t *data);
+
+/* ---- xrc_upstream.c: upstream's handshake; engine's lock held, if no other is said ---- */
+
+/* For fi_endpoint() with a request: if the request is upstream's, ep will answer as upstream does. 0 or -FI_ENOMEM. No
+ * lock held. */
+int vrb_xrc_up_open(struct vrb_ep *ep);
+/* Accept the request. 0 or -errno, logged. */
+int vrb_xrc_up_accept(struct vrb_ep *ep);
+/* The peer has refused ep's request without a word of our handshake: if upstream may be there, make another attempt in
+ * its way. False: it is not. */
+bool vrb_xrc_up_try(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* Handle an event of ep->id. */
+void vrb_xrc_up_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
+/* Close the other ids of the handshake. Idempotent. */
+void vrb_xrc_up_end(struct vrb_ep *ep);
 
 /* ---- xrc_cm.c: functions of the kind's table (kind.h); engine's lock held ---- */
 

@@ -48,6 +48,23 @@ static void xrc_cm_give(uint8_t *data, struct vrb_xrc_wire wire)
 	memcpy(data + VRB_XRC_AT, &wire, sizeof(wire));
 }
 
+/* Of a refusal: the peer knows our handshake. */
+void vrb_xrc_mark(uint8_t *data)
+{
+	xrc_cm_give(data, (struct vrb_xrc_wire) { 0 });
+}
+
+const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt)
+{
+	const uint8_t *bytes = data;
+	struct vrb_xrc_wire wire;
+	uint8_t ahead = sizeof(struct vrb_xrc_up_wire);
+
+	if (xrc_cm_take(data, len, &wire) || len <= ahead || bytes[0] != VRB_XRC_UP_VERSION)
+		return vrb_cm_unpack(data, len, cnt);
+	return vrb_cm_unpack(bytes + ahead, len - ahead, cnt);
+}
+
 /* Make the provider's part of a REQ or REP; it is after the application's data. */
 static struct rdma_conn_param speak(struct vrb_ep *ep)
 {
@@ -84,8 +101,7 @@ static bool makes(const struct vrb_ep *ep)
 	return ini && ini->maker == ep && ini->state < VRB_INI_READY;
 }
 
-/* An attempt has failed: endpoints that wait for its initiator must wait no longer. */
-static void xrc_cm_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
+void vrb_xrc_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
 	if (makes(ep))
 		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
@@ -110,7 +126,7 @@ static int xrc_cm_pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
 		fab_timer_start(ep->base.engine, &x->timer, fab_now_ns() + WAIT_NS);
 		return -FI_EINPROGRESS;
 	}
-	ini = vrb_ini_make(ep, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
+	ini = vrb_ini_make(ep, ep->id, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
 	if (!ini)
 		return -errno;
 	if (tag)
@@ -135,27 +151,25 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 	if (ret == -FI_EINPROGRESS)
 		return;
 	if (!ret) {
-		ep->xrc->tgt = vrb_tgt_make(ep);
+		ep->xrc->tgt = vrb_tgt_make(ep, ep->id);
 		ret = ep->xrc->tgt ? 0 : -errno;
 	}
 	if (ret) {
-		xrc_cm_give_up(ep, -ret, NULL, "XRC queue pairs");
+		vrb_xrc_give_up(ep, -ret, NULL, "XRC queue pairs");
 		return;
 	}
 	param = speak(ep);
 	if (vrb_cm_ask(ep, &param))
-		xrc_cm_give_up(ep, errno, NULL, "rdma_connect");
+		vrb_xrc_give_up(ep, errno, NULL, "rdma_connect");
 }
 
-/* True if the target of this number takes receives of ep's shared context for another endpoint. */
-static bool is_taken(const struct vrb_ep *ep, uint32_t qpn)
+bool vrb_xrc_is_taken(const struct vrb_ep *ep, uint32_t qpn)
 {
 	return ep->srx && vrb_srx_taker(ep->srx, qpn);
 }
 
-/* From now on its target takes receives of ep's shared context for ep. What it has taken for an endpoint that is gone
- * is reported first. */
-static void join(struct vrb_ep *ep)
+/* What the target has taken for an endpoint that is gone is reported first. */
+void vrb_xrc_join(struct vrb_ep *ep)
 {
 	if (!ep->srx)
 		return;
@@ -169,9 +183,9 @@ static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 	struct vrb_xrc_ep *x = ep->xrc;
 
 	if (!(rep->flags & VRB_XRC_SHARED))
-		return vrb_tgt_connect(ep, x->tgt, rep->pair);
+		return vrb_tgt_connect(ep, ep->id, x->tgt, rep->pair);
 	vrb_tgt_put(ep, x->tgt);
-	x->tgt = is_taken(ep, rep->pair) ? NULL : vrb_tgt_open(ep, rep->pair);
+	x->tgt = vrb_xrc_is_taken(ep, rep->pair) ? NULL : vrb_tgt_open(ep, rep->pair);
 	return x->tgt ? 0 : -FI_ECONNABORTED;
 }
 
@@ -186,24 +200,24 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		return;
 	if (!xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
 		rdma_reject(ep->id, NULL, 0);
-		xrc_cm_give_up(ep, FI_ECONNREFUSED, event, "the peer is not an XRC endpoint of this provider");
+		vrb_xrc_give_up(ep, FI_ECONNREFUSED, event, "the peer is not an XRC endpoint of this provider");
 		return;
 	}
 	x->peer_srqn = rep.srqn;
 	x->peer_shares = rep.flags & VRB_XRC_SRX;
 	if (made) {
-		ret = vrb_ini_connect(ep, rep.tgt);
+		ret = vrb_ini_connect(ep, ep->id, rep.tgt);
 		x->ini->tag = rep.tag;
 	}
 	if (!ret)
 		ret = settle_target(ep, &rep);
 	if (!ret)
-		join(ep);
+		vrb_xrc_join(ep);
 	if (!ret && rdma_establish(ep->id))
 		ret = -errno;
 	if (ret) {
 		rdma_reject(ep->id, NULL, 0);
-		xrc_cm_give_up(ep, -ret, event, "XRC queue pairs");
+		vrb_xrc_give_up(ep, -ret, event, "XRC queue pairs");
 		return;
 	}
 	if (made)
@@ -224,12 +238,21 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 		return false;
 	if (makes(ep))
 		return false;
-	vrb_ini_leave(ep);
-	vrb_tgt_put(ep, x->tgt);
-	x->tgt = NULL;
-	x->again = x->renew = true;
-	fab_timer_start(ep->base.engine, &x->timer, fab_now_ns());
+	x->again = true;
+	vrb_xrc_renew(ep);
 	return true;
+}
+
+void vrb_xrc_renew(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = ep->xrc;
+
+	vrb_ini_leave(ep);
+	if (x->tgt)
+		vrb_tgt_put(ep, x->tgt);
+	x->tgt = NULL;
+	x->renew = true;
+	fab_timer_start(ep->base.engine, &x->timer, fab_now_ns());
 }
 
 static void ask_again(struct vrb_ep *ep)
@@ -240,13 +263,13 @@ static void ask_again(struct vrb_ep *ep)
 	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
 	fab_addr_set_port(&from.sa, 0);
 	if (rdma_create_id(ep->id->channel, &id, &ep->sink, vrb_port_space(&ep->peer.sa))) {
-		xrc_cm_give_up(ep, errno, NULL, "rdma_create_id");
+		vrb_xrc_give_up(ep, errno, NULL, "rdma_create_id");
 		return;
 	}
 	rdma_destroy_id(ep->id);
 	ep->id = id;
 	if (rdma_resolve_addr(ep->id, &from.sa, &ep->peer.sa, VRB_RESOLVE_MS))
-		xrc_cm_give_up(ep, errno, NULL, "rdma_resolve_addr");
+		vrb_xrc_give_up(ep, errno, NULL, "rdma_resolve_addr");
 }
 
 /* ---- the passive side ---- */
@@ -277,7 +300,7 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	if (ret)
 		return ret;
 	if (makes(ep))
-		ret = vrb_ini_connect(ep, req.tgt);
+		ret = vrb_ini_connect(ep, ep->id, req.tgt);
 	if (ret)
 		return ret;
 	param = speak(ep);
@@ -292,23 +315,25 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 
 	if (ret)
 		return ret;
+	if (x->up)
+		return vrb_xrc_up_accept(ep);
 	if (!xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req)) {
 		VRB_WARN(FI_LOG_EP_CTRL,
-			 "fi_accept over XRC: the peer is not an XRC endpoint of this provider\n");
+			 "fi_accept over XRC: the peer is no XRC endpoint of this provider, nor of upstream's\n");
 		rdma_reject(ep->id, NULL, 0);
 		return -FI_EPROTO;
 	}
 	if (!(req.flags & VRB_XRC_SHARED))
-		x->tgt = vrb_tgt_make(ep);
-	else if (!is_taken(ep, req.pair))
+		x->tgt = vrb_tgt_make(ep, ep->id);
+	else if (!vrb_xrc_is_taken(ep, req.pair))
 		x->tgt = vrb_tgt_open(ep, req.pair);
 	if (!x->tgt && (req.flags & VRB_XRC_SHARED)) {
 		refuse_target(ep);
 		return -FI_ECONNABORTED;
 	}
-	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->tgt, req.pair);
+	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, ep->id, x->tgt, req.pair);
 	if (!ret) {
-		join(ep);
+		vrb_xrc_join(ep);
 		ret = xrc_cm_answer(ep, true);
 	}
 	if (!ret || ret == -FI_EINPROGRESS)
@@ -341,13 +366,17 @@ void vrb_xrc_timer(struct fab_timer *timer)
 		ret = xrc_cm_answer(ep, told);
 		if (ret && ret != -FI_EINPROGRESS) {
 			rdma_reject(ep->id, NULL, 0);
-			xrc_cm_give_up(ep, -ret, NULL, "accepting");
+			vrb_xrc_give_up(ep, -ret, NULL, "accepting");
 		}
 	}
 }
 
 void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
+	if (ep->xrc->up) {
+		vrb_xrc_up_event(ep, event);
+		return;
+	}
 	switch (event->event) {
 	case RDMA_CM_EVENT_ROUTE_RESOLVED:
 		if (ep->state == VRB_EP_CONNECTING)
@@ -357,7 +386,7 @@ void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		on_response(ep, event);
 		return;
 	case RDMA_CM_EVENT_REJECTED:
-		if (is_asked_to_renew(ep, event))
+		if (is_asked_to_renew(ep, event) || vrb_xrc_up_try(ep, event))
 			return;
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:

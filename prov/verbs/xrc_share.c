@@ -108,17 +108,19 @@ static void limit_reads(const struct vrb_ep *ep, struct ibv_qp_attr *attr)
 	attr->max_dest_rd_atomic = (uint8_t) fab_min(attr->max_dest_rd_atomic, dev->max_qp_rd_atom);
 }
 
-/* Move a queue pair to the next state, with the path from the CM. The CM's attributes have the queue pair number of the
- * CM messages; dest replaces it. */
-static int qp_step(const struct vrb_ep *ep, struct ibv_qp *qp, enum ibv_qp_state state, uint32_t dest, int not_mask)
+/* Move a queue pair to the next state, with the path of a CM id. The CM's attributes have the queue pair number of the
+ * CM messages; dest replaces it, unless it is 0. */
+static int qp_step(const struct vrb_ep *ep, struct rdma_cm_id *id, struct ibv_qp *qp, enum ibv_qp_state state,
+		   uint32_t dest, int not_mask)
 {
 	struct ibv_qp_attr attr = { .qp_state = state };
 	int mask, ret;
 
-	if (rdma_init_qp_attr(ep->id, &attr, &mask))
+	if (rdma_init_qp_attr(id, &attr, &mask))
 		return xrc_share_failed(ep, "rdma_init_qp_attr", errno);
 	attr.qp_access_flags = ACCESS;
-	attr.dest_qp_num = dest;
+	if (dest)
+		attr.dest_qp_num = dest;
 	attr.rnr_retry = RNR_FOR_EVER;	/* the CM's value is meant for its own messages */
 	attr.min_rnr_timer = (uint8_t) vrb_params.min_rnr_timer;
 	limit_reads(ep, &attr);
@@ -184,7 +186,7 @@ struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag)
 	return best;
 }
 
-struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
+struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, struct rdma_cm_id *id, enum vrb_ini_state state)
 {
 	struct vrb_domain *domain = vrb_domain_of(ep);
 	struct ibv_qp_init_attr base = vrb_qp_attr(ep);
@@ -205,7 +207,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, enum vrb_ini_state state)
 		vrb_qp_refused(ep, "ibv_create_qp_ex, XRC initiator");
 		goto free_ini;
 	}
-	if (qp_step(ep, ini->qp, IBV_QPS_INIT, 0, 0))
+	if (qp_step(ep, id, ini->qp, IBV_QPS_INIT, 0, 0))
 		goto destroy_qp;
 	ini->engine = ep->base.engine;
 	ini->node = ep->peer;
@@ -238,13 +240,13 @@ void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini)
 	vrb_watch_start(&ep->qp_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->qp);
 }
 
-int vrb_ini_connect(struct vrb_ep *ep, uint32_t tgt)
+int vrb_ini_connect(struct vrb_ep *ep, struct rdma_cm_id *id, uint32_t tgt)
 {
 	struct vrb_ini *ini = ep->xrc->ini;
-	int ret = qp_step(ep, ini->qp, IBV_QPS_RTR, tgt, IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
+	int ret = qp_step(ep, id, ini->qp, IBV_QPS_RTR, tgt, IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 
 	if (!ret)
-		ret = qp_step(ep, ini->qp, IBV_QPS_RTS, tgt, 0);
+		ret = qp_step(ep, id, ini->qp, IBV_QPS_RTS, tgt, 0);
 	ini->tgt = tgt;
 	return ret;
 }
@@ -288,8 +290,10 @@ void vrb_ini_leave(struct vrb_ep *ep)
 	fab_list_remove(&ini->link);
 	pthread_mutex_unlock(&lock);
 	ibv_destroy_qp(ini->qp);
-	x->put_cq = ini->hw_cq;
-	x->put_cnt = ini->reserved;
+	if (ini->hw_cq) {		/* of another endpoint, so for ep's first initiator at most */
+		x->put_cq = ini->hw_cq;
+		x->put_cnt = ini->reserved;
+	}
 	free(ini);
 }
 
@@ -310,7 +314,7 @@ static struct vrb_tgt *tgt_add(struct vrb_xrc *xrc, struct ibv_qp *qp)
 	return tgt;
 }
 
-struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep)
+struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep, struct rdma_cm_id *id)
 {
 	struct vrb_xrc *xrc = vrb_xrc_of(ep);
 	struct ibv_qp_init_attr_ex attr = {
@@ -323,7 +327,7 @@ struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep)
 		xrc_share_failed(ep, "ibv_create_qp_ex of a target", errno);
 		return NULL;
 	}
-	if (qp_step(ep, qp, IBV_QPS_INIT, 0, 0)) {
+	if (qp_step(ep, id, qp, IBV_QPS_INIT, 0, 0)) {
 		ibv_destroy_qp(qp);
 		return NULL;
 	}
@@ -368,9 +372,9 @@ struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn)
 	return tgt;
 }
 
-int vrb_tgt_connect(struct vrb_ep *ep, struct vrb_tgt *tgt, uint32_t ini)
+int vrb_tgt_connect(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_tgt *tgt, uint32_t ini)
 {
-	return qp_step(ep, tgt->qp, IBV_QPS_RTR, ini, 0);
+	return qp_step(ep, id, tgt->qp, IBV_QPS_RTR, ini, 0);
 }
 
 void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The private data of the CM's REQ, REP and REJ between two XRC endpoints. It stands behind the room for the data of
- * the application (vrb_cm_pack()). Big-endian.
+ * The private data of the CM's REQ, REP and REJ between two XRC endpoints, big-endian. Ours is behind the room for the
+ * data of the application (vrb_cm_pack()), upstream's before that data.
  */
 #ifndef VRB_XRC_WIRE_H
 #define VRB_XRC_WIRE_H
@@ -29,5 +29,18 @@ struct vrb_xrc_wire {
 					 * REP: the target of the receiver's initiator */
 	uint32_t tag;			/* tells XRC domains of the sender's node apart */
 };
+
+#define VRB_XRC_UP_VERSION	2
+
+/* Upstream's, as Debian's 1.17 sends it. A connection takes two requests, one in each direction (xrc_upstream.c). */
+struct vrb_xrc_up_wire {
+	uint8_t version;
+	uint8_t reciprocal;		/* 1: of the second request and its answer */
+	uint16_t port;			/* REQ: where the sender listens. An answer repeats it */
+	uint32_t tgt;			/* REQ to the service of datagrams: the target of the sender's initiator */
+	uint32_t srqn;			/* the sender's SRQ */
+	uint32_t tag;			/* chosen by the end that connects; the other messages repeat it */
+};
+_Static_assert(sizeof(struct vrb_xrc_up_wire) == 16, "as upstream's");
 
 #endif

@@ -109,11 +109,40 @@ static void post(struct sv_id *id, const struct sv_cm_msg *msg)
 	fab_list_add_tail(&id->late, &late->link);
 }
 
+static struct sv_cm_msg message(struct sv_id *id, enum sv_cm_type type)
+{
+	struct sv_cm_msg msg = { .magic = SV_MAGIC, .type = type, .src = id->id.route.addr.src_storage,
+				 .dst = id->id.route.addr.dst_storage };
+	union ibv_gid gid;
+
+	if (sv_gid_of((struct sockaddr *) &msg.src, &gid))
+		memcpy(msg.gid, gid.raw, 16);
+	return msg;
+}
+
+static void post_type(struct sv_id *id, enum sv_cm_type type)
+{
+	struct sv_cm_msg msg = message(id, type);
+
+	post(id, &msg);
+}
+
+static void refuse(struct sv_id *id)
+{
+	struct sv_cm_msg msg = message(id, SV_CM_REJ);
+
+	msg.status = REJECTED_BY_CONSUMER;
+	post(id, &msg);
+}
+
 void sv_cm_stop(struct sv_id *id)
 {
 	struct fab_list *link;
 	int i;
 
+	/* a kernel refuses what is dropped without an answer */
+	if (id->state == SV_ID_REQUESTED && !id->gone && id->peer.type == SV_CM_REQ)
+		refuse(id);
 	send_late(id, true);
 	while ((link = fab_list_pop_front(&id->incoming))) {
 		struct sv_id *in = fab_container(link, struct sv_id, link);
@@ -135,24 +164,6 @@ void sv_cm_stop(struct sv_id *id)
 		close(id->src.fd);
 		id->src.fd = -1;
 	}
-}
-
-static struct sv_cm_msg message(struct sv_id *id, enum sv_cm_type type)
-{
-	struct sv_cm_msg msg = { .magic = SV_MAGIC, .type = type, .src = id->id.route.addr.src_storage,
-				 .dst = id->id.route.addr.dst_storage };
-	union ibv_gid gid;
-
-	if (sv_gid_of((struct sockaddr *) &msg.src, &gid))
-		memcpy(msg.gid, gid.raw, 16);
-	return msg;
-}
-
-static void post_type(struct sv_id *id, enum sv_cm_type type)
-{
-	struct sv_cm_msg msg = message(id, type);
-
-	post(id, &msg);
 }
 
 static int take_priv(struct sv_cm_msg *msg, const void *priv, uint8_t len)
