@@ -4,8 +4,8 @@
  * goes on after it. The runner itself opens nothing and has no thread, so a child begins like a new program. A child
  * runs tests until one ends it. With --fork each test has a child of its own, which doubles the CPU time of all.
  *
- * A test that hangs ends by its alarm. Libraries bring handlers of signals, though, and one that hangs in such a handler
- * does not get the alarm: the runner kills it.
+ * A test that hangs ends by its alarm. Libraries bring handlers of signals, though, and one that hangs in such a
+ * handler does not get the alarm: the runner kills it.
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,7 +54,8 @@ static int child_wait(pid_t pid, const sigset_t *sigchld)
 	int status;
 
 	while ((ended = waitpid(pid, &status, WNOHANG)) == 0 || (ended < 0 && errno == EINTR)) {
-		if (sigtimedwait(sigchld, NULL, &(struct timespec) { 1, 0 }) < 0 && tally->kill_ms && now_ms() > tally->kill_ms)
+		if (sigtimedwait(sigchld, NULL, &(struct timespec) { 1, 0 }) < 0 && tally->kill_ms &&
+		    now_ms() > tally->kill_ms)
 			kill(pid, SIGKILL);
 	}
 	tally->kill_ms = 0;

@@ -51,8 +51,8 @@ struct tally {
 	unsigned int number;		/* results */
 	unsigned int passed, failed, skipped;
 	unsigned int printed;		/* JSON: objects of the list that is being written */
-	double kill_ms;			/* now_ms() after which the runner kills a child that its alarm has not ended; 0:
-					 * no test is under way */
+	double kill_ms;			/* now_ms() after which the runner kills a child that its alarm has not ended;
+					 * 0: no test is under way */
 	char fault[256];		/* JSON: a failure that is no test's; the last one */
 	char running[256];		/* the test that is under way, or empty */
 	char noted[256];		/* what it is about to try: note() */
