@@ -46,6 +46,14 @@ static int coll_watch(struct fab_ep *base, fi_addr_t member)
 	return coll_peer(fab_container(base, struct rxm_ep, base), member, &peer);
 }
 
+static uint64_t coll_life(struct fab_ep *base, fi_addr_t member)
+{
+	const struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
+	const struct rxm_peer *peer = member < ep->by_addr_cnt ? ep->by_addr[member] : NULL;
+
+	return peer && peer->conn && peer->conn->state == RXM_CONN_UP ? peer->conn->peer_id : 0;
+}
+
 static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
 {
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
@@ -80,6 +88,11 @@ static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *
 		coll_abort(base, member, tag, FI_ECANCELED);
 }
 
+static void coll_forget(struct fab_ep *base, uint64_t tag)
+{
+	rxm_kept_drop_group(fab_container(base, struct rxm_ep, base), NULL, tag & FAB_COLL_GROUP_BITS);
+}
+
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
 {
 	return fab_ip_is_own(&rxm_prov, &fab_container(base, struct rxm_ep, base)->addr, addr);
@@ -89,7 +102,9 @@ const struct fab_coll_net rxm_coll_net = {
 	.submit = coll_submit,
 	.cancel = coll_cancel,
 	.watch = coll_watch,
+	.life = coll_life,
 	.abort = coll_abort,
+	.forget = coll_forget,
 	.is_self = coll_is_self,
 };
 
@@ -105,7 +120,7 @@ void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 		return;
 	}
 	fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, err ? err : FI_ECONNABORTED);
-	rxm_kept_drop_group(conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
+	rxm_kept_drop_group(conn->ep, conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
 }
 
 bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg)
@@ -120,6 +135,14 @@ void rxm_coll_lost(struct rxm_peer *peer, int err)
 
 	if (coll && peer->fi_addr != FI_ADDR_NOTAVAIL)
 		fab_coll_lost(coll, peer->fi_addr, err);
+}
+
+void rxm_coll_met(const struct rxm_conn *conn)
+{
+	struct fab_coll *coll = conn->ep->base.coll;
+
+	if (coll && conn->peer_id && conn->peer->fi_addr != FI_ADDR_NOTAVAIL)
+		fab_coll_met(coll, conn->peer->fi_addr, conn->peer_id);
 }
 
 bool rxm_coll_waits(const struct rxm_peer *peer)

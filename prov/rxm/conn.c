@@ -234,8 +234,10 @@ static void conn_up(struct rxm_conn *conn)
 			rxm_coll_purge(peer);
 		rxm_tx_adopt(conn, &peer->txq);
 	}
-	if (conn->state == RXM_CONN_UP)
+	if (conn->state == RXM_CONN_UP) {
+		rxm_coll_met(conn);
 		rxm_tx_run(conn);
+	}
 	rxm_rx_resume(conn);
 }
 

@@ -129,17 +129,17 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 		fab_recv_named(&ep->recv, class, fi_addr);
 }
 
-void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)
+void rxm_kept_drop_group(struct rxm_ep *ep, struct rxm_conn *conn, uint64_t group)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&conn->kept, link, next) {
+	fab_list_for_each_safe(conn ? &conn->kept : &ep->orphans, link, next) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
 		if (kept->base.class != FAB_CLASS_COLL || (kept->base.tag & FAB_COLL_GROUP_BITS) != group)
 			continue;
-		fab_kept_drop(&conn->ep->recv, &kept->base);
-		if (conn->state == RXM_CONN_DOWN)
+		fab_kept_drop(&ep->recv, &kept->base);
+		if (conn && conn->state == RXM_CONN_DOWN)
 			return;
 	}
 }

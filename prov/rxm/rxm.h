@@ -429,6 +429,8 @@ void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt);
 bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg);
 /* The connection with this peer has ended, or none can be made: groups that wait for the peer fail with err. */
 void rxm_coll_lost(struct rxm_peer *peer, int err);
+/* A connection is up. */
+void rxm_coll_met(const struct rxm_conn *conn);
 /* True if a group waits for a message from this peer. */
 bool rxm_coll_waits(const struct rxm_peer *peer);
 /* The peer is connected, and turns out to have no collectives: end the messages of collectives that waited for the

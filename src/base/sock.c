@@ -67,6 +67,11 @@ static int libc_pidfd_open(pid_t pid)
 	return syscall(SYS_pidfd_open, pid, 0);
 }
 
+static int libc_dup(int fd)
+{
+	return fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
 static int libc_set_nonblock(int fd, bool on)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -119,6 +124,7 @@ const struct fab_sock_ops fab_sock_libc = {
 	.process_vm_readv = process_vm_readv,
 	.process_vm_writev = process_vm_writev,
 	.pidfd_open = libc_pidfd_open,
+	.dup = libc_dup,
 	.set_nonblock = libc_set_nonblock,
 };
 

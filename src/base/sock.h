@@ -57,6 +57,7 @@ struct fab_sock_ops {
 	ssize_t (*process_vm_writev)(pid_t pid, const struct iovec *from, unsigned long from_cnt,
 				     const struct iovec *to, unsigned long to_cnt, unsigned long flags);
 	int (*pidfd_open)(pid_t pid);		/* of a process; close-on-exec */
+	int (*dup)(int fd);			/* fcntl(F_DUPFD_CLOEXEC) */
 	/* Set or clear O_NONBLOCK, of a descriptor that we did not open ourselves. Returns as fcntl(2). */
 	int (*set_nonblock)(int fd, bool on);
 };

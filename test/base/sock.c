@@ -130,6 +130,21 @@ static void nonblock_changes_one_flag(void **state)
 	assert_int_equal(fab_sock->set_nonblock(-1, true), -1);
 }
 
+/* A duplicate is the same socket, and is closed by execve(2). */
+static void duplicate_is_the_same_socket(void **state)
+{
+	int fd = fab_sock_open(AF_INET, SOCK_STREAM), other = fab_sock->dup(fd);
+
+	(void) state;
+	assert_return_code(other, errno);
+	assert_int_not_equal(other, fd);
+	assert_true(fcntl(other, F_GETFD) & FD_CLOEXEC);
+	fab_sock_close(&fd);
+	assert_true(fcntl(other, F_GETFL) & O_NONBLOCK);
+	fab_sock_close(&other);
+	assert_int_equal(fab_sock->dup(-1), -1);
+}
+
 static int no_socket(int family, int type, int protocol)
 {
 	(void) family;
@@ -269,6 +284,7 @@ int main(void)
 		cmocka_unit_test(sockets_carry_bytes),
 		cmocka_unit_test(epoll_sees_an_eventfd),
 		cmocka_unit_test(nonblock_changes_one_flag),
+		cmocka_unit_test(duplicate_is_the_same_socket),
 		cmocka_unit_test(failures_come_back_as_errno),
 		cmocka_unit_test(calls_that_never_wait),
 		cmocka_unit_test(calls_that_never_wait_are_no_cancellation_points),

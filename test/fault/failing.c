@@ -73,6 +73,7 @@ FAILING(sendmmsg, ENOBUFS, int, (int fd, struct mmsghdr *msgs, unsigned int cnt,
 FAILING(recvmmsg, ENOMEM, int, (int fd, struct mmsghdr *msgs, unsigned int cnt, int flags, struct timespec *timeout),
 	(fd, msgs, cnt, flags, timeout))
 FAILING(epoll_create1, EMFILE, int, (int flags), (flags))
+FAILING(dup, EMFILE, int, (int fd), (fd))
 FAILING(eventfd, EMFILE, int, (unsigned int value, int flags), (value, flags))
 
 static int fail_epoll_ctl(int epfd, int op, int fd, struct epoll_event *event)
@@ -126,6 +127,7 @@ void failing_install(void)
 	ops.recvmmsg = fail_recvmmsg;
 	ops.epoll_create1 = fail_epoll_create1;
 	ops.epoll_ctl = fail_epoll_ctl;
+	ops.dup = fail_dup;
 	ops.eventfd = fail_eventfd;
 	ops.poll = impatient_poll;
 	fab_sock = &ops;

@@ -91,6 +91,11 @@ bool judge_doubts(unsigned a, unsigned b)
 	return doubt[a][b] || judge_foreign(a, b);
 }
 
+bool judge_doubts_op(const struct op *op)
+{
+	return op->kind == ACT_COLL ? program->faults : judge_doubts(op->node, op->peer);
+}
+
 void judge_restarted(unsigned n)
 {
 	lives[n]++;
@@ -151,12 +156,25 @@ bool op_is_filled(const uint8_t *buf, uint32_t id, uint32_t len)
 
 /* ---- messages ---- */
 
+/* True if a directed receive names the source of this message. */
+static bool is_from(const struct op *recv, const struct op *send)
+{
+	return recv->peer == send->node && (program->contexts != SHARED || recv->tx == send->tx);
+}
+
+/* True if the order of calls holds between two operations of one node at another: they use the same contexts. */
+static bool same_route(const struct op *a, const struct op *b)
+{
+	return a->tx == b->tx && a->rx == b->rx;
+}
+
 static bool fits(const struct op *recv, const struct op *send)
 {
 	bool tagged = recv->kind == ACT_TRECV || recv->kind == ACT_PEEK;
 
 	return tagged == (send->kind == ACT_TSEND) && send->peer == recv->node &&
-	       (recv->peer == recv->node || recv->peer == send->node) &&
+	       (program->contexts != SCALABLE || recv->rx == send->rx) &&
+	       (recv->peer == recv->node || is_from(recv, send)) &&
 	       (!tagged || !((recv->tag ^ send->tag) & ~recv->ignore));
 }
 
@@ -175,7 +193,8 @@ static void check_writes_before(const struct op *send)
 	for (unsigned s = 0; s < SLOTS; s++) {
 		const struct slot *slot = &slots[send->node][send->peer][s];
 
-		if (slot->last && slot->last <= op_id(send) && !in_slot(send->node, send->peer, s, 1000))
+		if (slot->last && slot->last <= op_id(send) && same_route(&ops[slot->last - 1], send) &&
+		    !in_slot(send->node, send->peer, s, 1000))
 			judge_wrong("message %u has overtaken write %u", op_id(send), slot->last - 1);
 	}
 }
@@ -387,7 +406,7 @@ static bool may_fail(const struct op *op)
 	if (op->kind == ACT_BAD || (op->kind == ACT_PEEK && op->err == FI_ENOMSG && !op->claimed))
 		return true;
 	if (!op_is_recv(op) && op->kind != ACT_PEEK)
-		return judge_doubts(op->node, op->peer);
+		return judge_doubts_op(op);
 	for (unsigned n = 0; n < NET_NODES; n++)
 		any |= doubt[op->node][n];
 	return any || op->err == FI_ETRUNC;
@@ -508,7 +527,8 @@ static void check_order(void)
 			const struct op *first = &ops[j];
 
 			if (!op_is_send(first) || first->node != later->node || first->life != later->life ||
-			    first->peer != later->peer || first->err || !fits(recv, first))
+			    first->peer != later->peer || first->err || !same_route(first, later) ||
+			    !fits(recv, first))
 				continue;
 			if (first->got ? ops[first->got - 1].life == recv->life && first->got - 1 > op_id(recv) :
 			    !doubt[first->node][first->peer])

@@ -21,6 +21,7 @@ struct op {
 	uint8_t kind;			/* enum action_kind */
 	uint8_t node, peer;
 	uint8_t way;			/* enum way, peek or amo */
+	uint8_t tx, rx;			/* contexts (node.h): of the sender, and of the receiver */
 	bool posted, ended, gone;	/* gone: its process was killed */
 	bool cancelled;			/* fi_cancel() was asked for it */
 	bool to_claim;			/* a peek has claimed a message */
@@ -87,6 +88,8 @@ void judge_restarted(unsigned n);
 bool judge_foreign(unsigned a, unsigned b);
 /* True if calls of a to b may fail. */
 bool judge_doubts(unsigned a, unsigned b);
+/* True if the call of this operation may fail. */
+bool judge_doubts_op(const struct op *op);
 
 /* The operation was accepted. */
 void judge_posted(struct op *op);

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * Nodes that are connected by MSG endpoints: a connection for each pair of them, fi_cm(3). The node with the lower
- * number asks, the other one listens. No fault happens until all are connected. A connection that a fault has ended is
- * made again, with new endpoints: an end that knows closes its own, and the other one learns of that.
+ * number asks, the other one listens, and accepts unless it has an endpoint of an earlier connection, whose end it does
+ * not know yet: then it rejects, and sometimes at will. An end whose connection is over is closed, and made anew, when
+ * link_renew() is called.
+ *
+ *   NONE --fi_connect--> ASKING --FI_CONNECTED--> UP --FI_SHUTDOWN--> OVER --renewed--> NONE
+ *        --fi_accept--> ACCEPTED --^       ASKING, ACCEPTED --error event--^
+ *
+ * No other event of an endpoint is legal, and each end of a connection has to have a reason.
  */
 #ifndef TEST_SIM_LINK_H
 #define TEST_SIM_LINK_H
@@ -19,17 +25,27 @@ struct link_node {
 	struct fid_cq *cq;
 };
 
+struct link_owner {
+	/* An endpoint of node n that leads to node peer is about to be closed. */
+	void (*closing)(unsigned n, unsigned peer);
+	/* Events of node n are lost, for lack of memory. */
+	void (*overrun)(unsigned n);
+};
+
+/* At the beginning of a program. owner: borrowed. */
+void link_begin(const struct program *program, const struct link_owner *owner);
 /* Open an event queue, and listen at the source address of node->info. */
 void link_open(unsigned n, const struct link_node *node);
+void link_close(unsigned n);
 /* Connect all nodes, 0 to cnt - 1, each of which listens. Time passes. */
 void link_connect_all(unsigned cnt);
-/* The endpoint of node a whose connection leads to node b, which is another one; NULL: it is over, and closed. */
+/* The endpoint of node a whose connection leads, or led, to node b, which is another one. NULL: there is none. */
 struct fid_ep *link_ep(unsigned a, unsigned b);
-/* Read an event of node n: there is none but the end of a connection, for which there is a reason. */
-void link_pass(unsigned n);
-/* Close the ends of connections that are over, and connect nodes anew of which neither has an end. Time passes. No cut
- * is left. closing: called before an endpoint of node n is closed. */
-void link_mend(unsigned cnt, void (*closing)(unsigned n, unsigned peer));
-void link_close(unsigned n);
+/* Read an event of node n. False: there was none. */
+bool link_pass(unsigned n);
+/* Node n: close an endpoint whose connection with node peer is over; if there is none, ask for one. */
+void link_renew(unsigned n, unsigned peer);
+/* Node n ends its connection with node peer, if it is up. */
+void link_shutdown(unsigned n, unsigned peer);
 
 #endif

@@ -6,9 +6,12 @@
 #include "sim/play.h"
 
 #include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/bits.h"
 #include "seeds/seeds.h"
+#include "sim/net.h"
 
 #define RECV_LEN	100000
 
@@ -22,8 +25,9 @@ static const char *const names[ACT_KINDS] = {
 	[ACT_PASS] = "pass", [ACT_TIME] = "time", [ACT_JUMP] = "jump", [ACT_SEND] = "send", [ACT_TSEND] = "tsend",
 	[ACT_RECV] = "recv", [ACT_TRECV] = "trecv", [ACT_MRECV] = "mrecv", [ACT_PEEK] = "peek", [ACT_CANCEL] = "cancel",
 	[ACT_WRITE] = "write", [ACT_READ] = "read", [ACT_BAD] = "bad", [ACT_ATOMIC] = "atomic", [ACT_COUNT] = "count",
-	[ACT_COLL] = "coll",
-	[ACT_CUT] = "cut", [ACT_RESET] = "reset", [ACT_HALF] = "half", [ACT_STOP] = "stop", [ACT_START] = "start",
+	[ACT_COLL] = "coll", [ACT_JOIN] = "join", [ACT_LINK] = "link", [ACT_KNOW] = "know",
+	[ACT_CUT] = "cut", [ACT_RESET] = "reset", [ACT_HALF] = "half", [ACT_SHUTDOWN] = "shutdown",
+	[ACT_STOP] = "stop", [ACT_START] = "start",
 	[ACT_RESTART] = "restart",
 };
 
@@ -83,7 +87,7 @@ static void action_make(struct action *action, uint64_t *state, unsigned node_cn
 		ACT_WRITE, ACT_READ, ACT_ATOMIC, ACT_COUNT,
 	};
 	static const uint8_t fault_kinds[] = {
-		ACT_CUT, ACT_CUT, ACT_RESET, ACT_HALF, ACT_RESTART, ACT_STOP, ACT_START, ACT_START,
+		ACT_CUT, ACT_CUT, ACT_RESET, ACT_HALF, ACT_SHUTDOWN, ACT_RESTART, ACT_STOP, ACT_START, ACT_START,
 	};
 	static const uint32_t lens[] = { 4, 8, 40, 128, 129, 1000, 4072, 9999, 30000, 99999 };
 	uint32_t rare = seeds_draw(state, 60), range;
@@ -122,7 +126,7 @@ static bool takes_way(const struct action *action)
 }
 
 /* DGRAM endpoints have messages only. */
-static void fit_datagrams(struct action *action)
+static void fit_datagrams(const struct program *program, struct action *action, uint32_t eighth)
 {
 	switch (action->kind) {
 	case ACT_TSEND:
@@ -146,9 +150,65 @@ static void fit_datagrams(struct action *action)
 		break;
 	case ACT_RESET:
 	case ACT_HALF:
+	case ACT_SHUTDOWN:
 		action->kind = ACT_RESTART;
 		break;
+	case ACT_PASS:
+		if (program->strangers && eighth == 1)
+			action->kind = ACT_KNOW;
+		else if (program->group && !eighth)
+			action->kind = ACT_JOIN;
+		break;
 	}
+	if (program->group && action->kind == ACT_SEND && eighth > 5)
+		action->b = NET_NODES;		/* to the group */
+}
+
+/* What fits the kind of the program. rare: of its own numbers. */
+static void fit_program(const struct program *program, struct action *action, uint64_t *rare)
+{
+	uint32_t eighth = seeds_draw(rare, 8), half = seeds_draw(rare, 2);
+
+	if (program->dgram) {
+		fit_datagrams(program, action, eighth);
+		return;
+	}
+	if (!program->msg && action->kind == ACT_SHUTDOWN)
+		action->kind = ACT_RESET;
+	if (program->msg && program->faults && action->kind == ACT_PASS && !eighth)
+		action->kind = ACT_LINK;
+	/* a jump of the clock may fail a connect */
+	if ((program->msg || program->group) && !program->faults && action->kind == ACT_JUMP)
+		action->kind = ACT_PASS;
+	if (program->rxm && takes_way(action) && action->d == FENCED)
+		action->d = PLAIN;	/* it has no FI_FENCE */
+	if (!program->group || action->kind >= ACT_CUT || eighth)
+		return;
+	action->kind = program->faults && half ? ACT_JOIN : ACT_COLL;
+}
+
+/* Draw what the program is. */
+static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
+{
+	bool special;
+
+	program->keys = seeds_draw(state, 16) ? 0 : 1 + seeds_draw(state, 2);
+	program->group = !program->keys && !seeds_draw(more, 4);
+	program->msg = !program->keys && !program->group && !seeds_draw(more, 4);
+	program->rxm = !program->keys && !program->msg && !seeds_draw(more, program->group ? 8 : 4);
+	program->ordered &= !program->rxm;
+	special = program->keys || program->group || program->msg || program->rxm;
+	program->dgram = HAVE_DATAGRAMS && !special && !seeds_draw(more, 3);
+	if (!special && !program->dgram && !seeds_draw(more, 3))
+		program->contexts = 1 + seeds_draw(more, 2);
+	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
+	if (program->rxm)
+		program->lack_memory = 0;
+	if (!program->dgram)
+		return;
+	program->group = false && seeds_draw(more, 2);
+	program->ipv6 = seeds_draw(more, 2);
+	program->strangers = !seeds_draw(more, 3);
 }
 
 void play_make(struct program *program, uint64_t seed)
@@ -162,46 +222,66 @@ void play_make(struct program *program, uint64_t seed)
 		.ordered = !seeds_draw(&state, 3), .data = seeds_draw(&state, 2),
 		.lack = faults && lack < 2 ? 4 : 0, .lack_memory = faults && lack == 2 ? 100 : 0,
 	};
-	program->keys = (uint8_t) (seeds_draw(&state, 16) ? 0 : 1 + seeds_draw(&state, 2));
+	kind_make(program, &state, &more);
 	program->nodes = 2 + seeds_draw(&state, 3);
 	program->cnt = 20 + seeds_draw(&state, most);
-	program->group = !faults && !program->keys && !seeds_draw(&state, 3);
-	program->msg = !faults && !program->keys && !program->group && !seeds_draw(&state, 3);
-	if (faults && !program->keys && !seeds_draw(&more, 5)) {
-		program->msg = true;
-		program->lack = program->lack_memory = 0;
-	}
-	program->rxm = !program->keys && !program->group && !program->msg && !seeds_draw(&more, 4);
-	program->ordered &= !program->rxm;
-	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
-	if (program->rxm)
-		program->lack_memory = 0;
-	program->dgram = HAVE_DATAGRAMS && !program->keys && !program->group && !program->msg && !program->rxm &&
-			 !seeds_draw(&more, 4);
 	for (uint32_t i = 0; i < program->cnt; i++) {
-		struct action *action = &program->actions[i];
-
-		action_make(action, &state, program->nodes, faults);
-		if (program->msg && action->kind == ACT_JUMP)
-			action->kind = ACT_PASS;
-		if (program->msg && action->kind >= ACT_STOP)
-			action->kind = ACT_RESET;	/* nobody connects before the end */
-		if (program->dgram)
-			fit_datagrams(action);
-		if (program->rxm && takes_way(action) && action->d == FENCED)
-			action->d = PLAIN;	/* it has no FI_FENCE */
-		/* a jump of the clock may fail a connect, and a group ends nothing without one of its members */
-		if (program->group && (action->kind == ACT_JUMP || !seeds_draw(&state, 8)))
-			action->kind = ACT_COLL;
+		action_make(&program->actions[i], &state, program->nodes, faults);
+		fit_program(program, &program->actions[i], &more);
 	}
 }
 
-void play_print(const struct program *program, FILE *out)
+/* What a program is, as words behind its seed: those of the first table, and those of the second with their number. */
+static const struct {
+	const char *name;
+	size_t off;
+} is[] = {
+	{ "faults", offsetof(struct program, faults) }, { "ordered", offsetof(struct program, ordered) },
+	{ "data", offsetof(struct program, data) }, { "msg", offsetof(struct program, msg) },
+	{ "rxm", offsetof(struct program, rxm) }, { "dgram", offsetof(struct program, dgram) },
+	{ "group", offsetof(struct program, group) }, { "ipv6", offsetof(struct program, ipv6) },
+	{ "strangers", offsetof(struct program, strangers) },
+}, has[] = {
+	{ "nodes", offsetof(struct program, nodes) }, { "contexts", offsetof(struct program, contexts) },
+	{ "keys", offsetof(struct program, keys) }, { "lack", offsetof(struct program, lack) },
+	{ "lack_memory", offsetof(struct program, lack_memory) },
+};
+
+static bool *is_of(struct program *program, unsigned i)
 {
-	fprintf(out, "program %" PRIu64 " %u %d %d %d %d %d %u %" PRIu32 " %" PRIu32 " %d %d\n", program->seed,
-		program->nodes, program->faults, program->ordered, program->data, program->msg, program->group,
-		program->keys, program->lack, program->lack_memory, program->rxm,
-		program->dgram);
+	return (bool *) ((uint8_t *) program + is[i].off);
+}
+
+static uint32_t *has_of(struct program *program, unsigned i)
+{
+	return (uint32_t *) (void *) ((uint8_t *) program + has[i].off);
+}
+
+bool play_is(struct program *program, const char *word)
+{
+	for (unsigned i = 0; i < fab_countof(is); i++) {
+		if (!strcmp(word, is[i].name) && *is_of(program, i))
+			return true;
+	}
+	for (unsigned i = 0; i < fab_countof(has); i++) {
+		if (!strcmp(word, has[i].name) && *has_of(program, i))
+			return true;
+	}
+	return false;
+}
+
+void play_print(struct program *program, FILE *out)
+{
+	fprintf(out, "program %" PRIu64, program->seed);
+	for (unsigned i = 0; i < fab_countof(is); i++) {
+		if (*is_of(program, i))
+			fprintf(out, " %s", is[i].name);
+	}
+	for (unsigned i = 0; i < fab_countof(has); i++) {
+		if (*has_of(program, i))
+			fprintf(out, " %s=%" PRIu32, has[i].name, *has_of(program, i));
+	}
+	fprintf(out, "\n");
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
 
@@ -240,25 +320,37 @@ static bool read_action(struct action *action, const char *line)
 	return false;
 }
 
+/* False: there is no such word. */
+static bool read_word(struct program *program, const char *word)
+{
+	size_t len = strcspn(word, "=");
+
+	for (unsigned i = 0; i < fab_countof(is); i++) {
+		if (!strcmp(word, is[i].name))
+			return *is_of(program, i) = true;
+	}
+	for (unsigned i = 0; word[len] && i < fab_countof(has); i++) {
+		if (strlen(has[i].name) != len || memcmp(word, has[i].name, len))
+			continue;
+		*has_of(program, i) = (uint32_t) strtoul(word + len + 1, NULL, 0);
+		return true;
+	}
+	return false;
+}
+
 bool play_read(struct program *program, FILE *in)
 {
-	unsigned faults, ordered, data, msg, group, keys, rxm, dgram;
-	char line[LINE_LEN];
+	char line[LINE_LEN], *word, *rest;
 
 	*program = (struct program) { 0 };
-	if (!next_line(line, in) ||
-	    sscanf(line, "program %" SCNu64 " %u %u %u %u %u %u %u %" SCNu32 " %" SCNu32 " %u %u", &program->seed,
-		   &program->nodes, &faults, &ordered, &data, &msg, &group, &keys, &program->lack,
-		   &program->lack_memory, &rxm, &dgram) != 12)
+	if (!next_line(line, in) || sscanf(line, "program %" SCNu64, &program->seed) != 1)
 		return false;
-	program->faults = faults;
-	program->ordered = ordered;
-	program->data = data;
-	program->msg = msg;
-	program->group = group;
-	program->rxm = rxm;
-	program->dgram = dgram;
-	program->keys = (uint8_t) keys;
+	strtok_r(line, " \n", &rest);
+	strtok_r(NULL, " \n", &rest);
+	while ((word = strtok_r(NULL, " \n", &rest))) {
+		if (!read_word(program, word))
+			return false;
+	}
 	while (next_line(line, in) && program->cnt < ACTIONS_MAX && read_action(&program->actions[program->cnt], line))
 		program->cnt++;
 	return true;

@@ -25,7 +25,7 @@
 #define CONNECT_NS	127000000000ULL	/* the kernel's own limit for a connect without an answer */
 #define RETRY_NS	1000000000ULL	/* what a cut held back arrives so long after its end, at most */
 
-enum kind { FREE, SOCKET, DATAGRAMS, EPOLL, EVENT, TIMER };
+enum kind { FREE, SOCKET, DATAGRAMS, EPOLL, EVENT, TIMER, DUPLICATE };
 enum state { FRESH, LISTENING, CONNECTING, UP, RESET };
 enum sent { DATA, FIN, RST, SYN, SYN_ACK, REFUSED };
 
@@ -53,7 +53,9 @@ struct file {
 	enum state state;
 	int error;
 	struct sockaddr_in local, remote;
-	int other;			/* -1: gone, or not there yet */
+	int other;			/* -1: gone, or not there yet; of a DUPLICATE: the socket */
+	int duplicates;			/* of this socket */
+	bool closed;			/* only its duplicates are open */
 	struct segment *flight, **flight_end;	/* on the way to here, in order */
 	uint64_t flight_ns;		/* when the last of them arrives */
 	uint32_t flight_len;
@@ -190,6 +192,8 @@ static struct file *file_of(int fd, enum kind kind)
 {
 	struct file *file = fd >= FD_BASE && fd < FD_BASE + FILES ? &files[fd - FD_BASE] : NULL;
 
+	if (file && file->kind == DUPLICATE)
+		file = &files[file->other];
 	return file && file->kind == kind ? file : NULL;
 }
 
@@ -514,6 +518,8 @@ static int sim_listen(int fd, int backlog)
 
 	if (!file)
 		return fab_sock_libc.listen(fd, backlog);
+	if (file->state == LISTENING)
+		return 0;
 	if (listener_at(&file->local))
 		return fail(EADDRINUSE);
 	file->waiting = net_alloc(WAITING * sizeof(*file->waiting));
@@ -817,18 +823,47 @@ static void socket_leave(struct file *file)
 
 static int sim_close(int fd)
 {
+	struct file *file;
+
 	if (fd < FD_BASE)
 		return fab_sock_libc.close(fd);
-	if (files[fd - FD_BASE].kind == FREE) {
+	file = &files[fd - FD_BASE];
+	if (file->kind == FREE || file->closed) {
 		fprintf(stderr, "sim: descriptor %d is closed twice\n", fd);
 		abort();
 	}
-	if (files[fd - FD_BASE].kind == SOCKET)
-		socket_leave(&files[fd - FD_BASE]);
-	if (files[fd - FD_BASE].kind == DATAGRAMS)
-		net_udp_close(files[fd - FD_BASE].udp);
-	file_free(&files[fd - FD_BASE]);
+	if (file->kind == DUPLICATE) {
+		struct file *of = &files[file->other];
+
+		file_free(file);
+		file = of;
+		if (--of->duplicates || !of->closed)
+			return 0;
+	}
+	set_of[index_of(file)] = -1;
+	file->closed = true;
+	if (file->duplicates)
+		return 0;
+	if (file->kind == SOCKET)
+		socket_leave(file);
+	if (file->kind == DATAGRAMS)
+		net_udp_close(file->udp);
+	file_free(file);
 	return 0;
+}
+
+static int sim_dup(int fd)
+{
+	struct file *file = file_of(fd, SOCKET), *duplicate;
+
+	if (!file)
+		return fab_sock_libc.dup(fd);
+	if (one_in(no_files))
+		return fail(EMFILE);
+	duplicate = file_new(DUPLICATE, file->node);
+	duplicate->other = index_of(file);
+	file->duplicates++;
+	return fd_of(duplicate);
 }
 
 /* ---- epoll, eventfds, timers ---- */
@@ -875,6 +910,8 @@ static uint32_t readiness(const struct file *file)
 	switch (file->kind) {
 	case EPOLL:
 		return has_ready(file) ? EPOLLIN : 0;
+	case DUPLICATE:
+		return readiness(&files[file->other]);
 	case EVENT:
 		return file->value ? EPOLLIN : 0;
 	case TIMER:
@@ -1031,6 +1068,7 @@ static void install(void)
 	ops.write = sim_write;
 	ops.poll = sim_poll;
 	ops.unread = sim_unread;
+	ops.dup = sim_dup;
 	fab_sock = &ops;
 	fab_clock = &clock;
 }
@@ -1055,9 +1093,11 @@ unsigned net_end(void)
 {
 	unsigned cnt = 0;
 
-	while (file_cnt) {
+	for (int i = file_cnt - 1; i >= 0; i--) {
+		if (files[i].kind == FREE || files[i].closed)
+			continue;
 		cnt++;
-		sim_close(FD_BASE + file_cnt - 1);
+		sim_close(FD_BASE + i);
 	}
 	return cnt;
 }

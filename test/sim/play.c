@@ -4,7 +4,6 @@
  */
 #include "sim/play.h"
 
-#include <netinet/in.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -23,42 +22,23 @@
 #include "sim/judge.h"
 #include "sim/link.h"
 #include "sim/net.h"
+#include "sim/node.h"
 #include "tcp/params/params.h"
 
-#define PORT		10000
-#define KEY		7
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
 #define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
-#define KINDS			96			/* of endpoints, as far as their info differs */
+#define GROUP_NS	60000000000ULL		/* then a node that waits for a killed member leaves its group */
+#define LAST_CALLS	3			/* collectives of the group that is made in the end */
 #define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
-#define SLOTS_LEN	sizeof(((struct memory *) 0)->slots)
-#define REGION_LEN	(SLOTS_LEN + offsetof(struct memory, cells.guard) - offsetof(struct memory, cells))
-#define ORDERS		(FI_ORDER_RAR | FI_ORDER_RAW | FI_ORDER_RAS | FI_ORDER_WAR | FI_ORDER_WAW | FI_ORDER_WAS | \
-			 FI_ORDER_SAR | FI_ORDER_SAW | FI_ORDER_SAS)
-/* All that tcp;ofi_rxm has. */
-#define RXM_ORDERS	(FI_ORDER_SAS | FI_ORDER_SAW | FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAW | \
-			 FI_ORDER_ATOMIC_RAR | FI_ORDER_ATOMIC_RAW | FI_ORDER_ATOMIC_WAR | FI_ORDER_ATOMIC_WAW)
-
-struct node {
-	bool down;			/* killed, and not started again */
-	struct fi_info *info;
-	struct fid_fabric *fabric;
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	struct fid_mr *mr;
-	fi_addr_t addr[NET_NODES];
-};
 
 static const struct program *program;
-/* By node and peer: a receive that takes every message, + 1; a tagged one. An RDM endpoint has one for all peers. */
+/* By node and is_place(): a receive that takes every message, + 1; a tagged one. */
 static uint32_t takers[NET_NODES][NET_NODES][2];
 static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another */
 static bool healed;			/* the faults are over */
+static bool was_killed;			/* a node, at any time */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
-static struct node nodes[NET_NODES];
 static uint32_t claim_cnt;		/* operations whose message is to be claimed */
 static jmp_buf failed;
 static char why[512];
@@ -73,169 +53,23 @@ _Noreturn void judge_wrong(const char *format, ...)
 	longjmp(failed, 1);
 }
 
-static void must(int ret, const char *call)
-{
-	if (ret)
-		judge_wrong("%s: %s", call, fi_strerror(-ret));
-}
-
-#define MUST(call) must(call, #call)
-
 /* ---- nodes ---- */
 
-static struct sockaddr_in address_of(unsigned n)
+/* From now on there is a lack of what the program says. Everything can be had while a node starts. */
+static void lack(bool on)
 {
-	return (struct sockaddr_in) {
-		.sin_family = AF_INET, .sin_port = htons((uint16_t) (PORT + n)),
-		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-	};
-}
-
-static void ask_key(struct fi_info *hints, unsigned n)
-{
-	const char *key = program->keys == 2 && !n ? "the key of others" : "the key of all nodes";
-
-	hints->ep_attr->auth_key = (uint8_t *) strdup(key);
-	hints->ep_attr->auth_key_size = strlen(key);
-}
-
-/* Look for the interface once: it takes longer than a short program. */
-static struct fi_info *ask_info(unsigned n)
-{
-	struct fi_info *hints = fi_allocinfo(), *info = NULL;
-	char service[8];
-	int ret;
-
-	snprintf(service, sizeof(service), "%u", PORT + n);
-	hints->ep_attr->type = program->msg ? FI_EP_MSG : FI_EP_RDM;
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_MULTI_RECV | (program->rxm ? 0 : FI_FENCE) |
-		      (program->msg ? 0 : FI_DIRECTED_RECV | (program->data ? FI_SOURCE : 0)) |
-		      (program->group ? FI_COLLECTIVE : 0);
-	hints->tx_attr->msg_order = hints->rx_attr->msg_order = program->rxm ? RXM_ORDERS :
-								program->ordered ? ORDERS : 0;
-	hints->domain_attr->threading = FI_THREAD_DOMAIN;
-	hints->fabric_attr->prov_name = strdup(program->rxm ? "tcp;ofi_rxm" : "tcp");
-	if (program->keys)
-		ask_key(hints, n);
-	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &info);
-	fi_freeinfo(hints);
-	must(ret, "fi_getinfo");
-	return info;
-}
-
-static void node_info(struct node *node, unsigned n)
-{
-	static struct fi_info *infos[NET_NODES][KINDS];
-	unsigned kind = program->msg | program->data << 1 | program->group << 2 | program->ordered << 3 |
-			(unsigned) program->rxm << 4 | (unsigned) program->keys << 5;
-
-	if (!infos[n][kind])
-		infos[n][kind] = ask_info(n);
-	node->info = fi_dupinfo(infos[n][kind]);
-}
-
-/* The RDM endpoint of a node, which knows all nodes. */
-static void node_open_ep(struct node *node, unsigned n)
-{
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-
-	MUST(fi_av_open(node->domain, &av_attr, &node->av, NULL));
-	MUST(fi_endpoint(node->domain, node->info, &node->ep, NULL));
-	MUST(fi_ep_bind(node->ep, &node->av->fid, 0));
-	MUST(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV));
-	if (program->group)
-		group_bind(n, node->fabric, node->ep);
-	MUST(fi_enable(node->ep));
-	for (unsigned i = 0; i < program->nodes; i++) {
-		struct sockaddr_in addr = address_of(i);
-
-		if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) != 1)
-			judge_wrong("fi_av_insert");
-	}
-}
-
-static void node_start(unsigned n)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	struct node *node = &nodes[n];
-
-	net_node(n);
-	node_info(node, n);
-	memory[n] = calloc(1, sizeof(*memory[n]));
-	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
-	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
-	MUST(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL));
-	if (program->msg)
-		link_open(n, &(struct link_node) { node->info, node->fabric, node->domain, node->cq });
-	else
-		node_open_ep(node, n);
-	MUST(fi_mr_regv(node->domain, (struct iovec[]) {
-				{ memory[n]->slots, SLOTS_LEN }, { &memory[n]->cells, REGION_LEN - SLOTS_LEN } }, 2,
-			FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0, &node->mr, NULL));
-	node->down = false;
-}
-
-/* Everything is there, also where it is scarce otherwise. */
-static void node_open(unsigned n)
-{
-	net_lack_files(0);
-	net_lack_memory(0);
-	node_start(n);
-	if (!healed) {
-		net_lack_files(program->lack);
-		net_lack_memory(program->lack_memory);
-	}
-}
-
-static void node_close(unsigned n)
-{
-	struct node *node = &nodes[n];
-
-	net_node(n);
-	node->down = true;
-	if (program->group)
-		group_close(n);
-	if (program->msg)
-		link_close(n);
-	else
-		MUST(fi_close(&node->ep->fid));
-	if (program->group)
-		group_close_queue(n);
-	MUST(fi_close(&node->mr->fid));
-	MUST(fi_close(&node->cq->fid));
-	if (!program->msg)
-		MUST(fi_close(&node->av->fid));
-	MUST(fi_close(&node->domain->fid));
-	MUST(fi_close(&node->fabric->fid));
-	fi_freeinfo(node->info);
-	free(memory[n]);
-	memory[n] = NULL;
+	net_lack_files(on ? program->lack : 0);
+	net_lack_memory(on ? program->lack_memory : 0);
 }
 
 /* ---- completions ---- */
-
-static fi_addr_t node_of(const struct node *node, fi_addr_t addr)
-{
-	for (unsigned i = 0; i < program->nodes; i++) {
-		if (node->addr[i] == addr)
-			return i;
-	}
-	return NET_NODES;
-}
-
-/* The endpoint for an operation. */
-static struct fid_ep *ep_of(const struct op *op)
-{
-	return program->msg ? link_ep(op->node, op->peer) : nodes[op->node].ep;
-}
 
 /* The second step of a claim: receive the message. */
 static void claim(struct op *op)
 {
 	struct iovec iov = { op->buf, op->len };
 	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC, .context = op };
-	ssize_t ret = fi_trecvmsg(ep_of(op), &msg, FI_CLAIM);
+	ssize_t ret = fi_trecvmsg(node_ep_of(op), &msg, FI_CLAIM);
 
 	op->claimed = true;
 	if (!ret)
@@ -251,8 +85,8 @@ static void ended(struct op *op, const struct ending *ending)
 {
 	bool claims = op->kind == ACT_PEEK && op->way == CLAIM && !op->claimed && !ending->err;
 
-	if (op->kind == ACT_COLL && !ending->err)
-		group_ended(op);
+	if (op->kind == ACT_COLL)
+		group_ended(op, ending->err);
 	judge_ended(op, ending);
 	op->to_claim = claims;
 	claim_cnt += claims;
@@ -276,11 +110,11 @@ static void claim_some(unsigned n)
 static void stop(unsigned n);
 static void start(unsigned n);
 
-/* A queue that could not grow has lost completions: for its program that is the end. */
+/* A queue that could not grow has lost completions, or events: for its program that is the end. */
 static void overrun(unsigned n)
 {
 	if (!program->lack_memory)
-		judge_wrong("the completion queue of node %u is overrun", n);
+		judge_wrong("a queue of node %u is overrun", n);
 	stop(n);
 	start(n);
 }
@@ -313,6 +147,20 @@ static void read_error(unsigned n)
 	});
 }
 
+/* Read the event queue that node n has, if it has one. True: there was something that lets it go on. */
+static bool read_events(unsigned n)
+{
+	enum group_event event = GROUP_NOTHING;
+
+	if (program->msg && (program->faults || !net_random(EVENTS_RARE)))
+		link_pass(n);
+	if (program->group && (program->faults || !group_joined(n) || !net_random(EVENTS_RARE)))
+		event = group_pass(n);
+	if (event == GROUP_LOST)
+		overrun(n);
+	return event != GROUP_NOTHING;
+}
+
 static bool act_pass(unsigned n)
 {
 	struct fi_cq_tagged_entry entries[4];
@@ -321,10 +169,9 @@ static bool act_pass(unsigned n)
 	ssize_t ret;
 
 	net_node(n);
-	if (program->group && (!group_joined(n) || !net_random(EVENTS_RARE)) && group_pass(n))
+	if (read_events(n))
 		return true;
-	if (program->msg && (program->faults || !net_random(EVENTS_RARE)))
-		link_pass(n);
+	net_node(n);
 	claim_some(n);
 	ret = program->data ? fi_cq_readfrom(node->cq, entries, 4, srcs) : fi_cq_read(node->cq, entries, 4);
 	if (ret == -FI_EAVAIL) {
@@ -340,7 +187,7 @@ static bool act_pass(unsigned n)
 		ended(op, &(struct ending) {
 			.buf = op->kind == ACT_MRECV ? entry->buf : op->buf, .flags = entry->flags, .len = entry->len,
 			.tag = entry->tag, .data = entry->data,
-			.src = knows_source(entry->flags) ? node_of(node, srcs[i]) : FI_ADDR_NOTAVAIL,
+			.src = knows_source(entry->flags) ? node_at(n, srcs[i]) : FI_ADDR_NOTAVAIL,
 		});
 	}
 	if (ret < 0 && ret != -FI_EAGAIN)
@@ -358,7 +205,7 @@ static struct op *op_new(const struct action *action, uint32_t len)
 		judge_wrong("the simulator has too few operations");
 	*op = (struct op) {
 		.kind = action->kind, .node = action->a, .peer = action->b, .way = action->d, .len = len,
-		.tag = action->e,
+		.tag = action->e, .tx = action->route & 1, .rx = action->route >> 1 & 1,
 		.buf = net_alloc(len + GUARD_LEN),
 	};
 	memset(op->buf + len, 0xa5, GUARD_LEN);
@@ -373,7 +220,7 @@ static void op_called(struct op *op, ssize_t ret)
 		judge_posted(op);
 		return;
 	}
-	if (ret != -FI_EAGAIN && !judge_doubts(op->node, op->peer))
+	if (ret != -FI_EAGAIN && !judge_doubts_op(op))
 		judge_wrong("a call fails without a reason: %s", fi_strerror((int) -ret));
 	op_free(op);
 }
@@ -418,42 +265,43 @@ static uint64_t flags_of(const struct op *op)
 	return 0;
 }
 
-static ssize_t inject(const struct node *node, const struct op *op)
+static ssize_t inject(const struct op *op)
 {
-	fi_addr_t to = node->addr[op->peer];
+	fi_addr_t to = node_dest(op);
 
 	if (op->kind == ACT_TSEND)
-		return program->data ? fi_tinjectdata(ep_of(op), op->buf, op->len, op_cnt, to, op->tag) :
-				       fi_tinject(ep_of(op), op->buf, op->len, to, op->tag);
-	return program->data ? fi_injectdata(ep_of(op), op->buf, op->len, op_cnt, to) :
-			       fi_inject(ep_of(op), op->buf, op->len, to);
+		return program->data ? fi_tinjectdata(node_ep_of(op), op->buf, op->len, op_cnt, to, op->tag) :
+				       fi_tinject(node_ep_of(op), op->buf, op->len, to, op->tag);
+	return program->data ? fi_injectdata(node_ep_of(op), op->buf, op->len, op_cnt, to) :
+			       fi_inject(node_ep_of(op), op->buf, op->len, to);
 }
 
 /* The usual calls, where they can say it. */
-static ssize_t send_plainly(const struct node *node, struct op *op)
+static ssize_t send_plainly(struct op *op)
 {
-	fi_addr_t to = node->addr[op->peer];
+	fi_addr_t to = node_dest(op);
 
 	if (op->kind == ACT_TSEND)
-		return program->data ? fi_tsenddata(ep_of(op), op->buf, op->len, NULL, op_cnt, to, op->tag, op) :
-				       fi_tsend(ep_of(op), op->buf, op->len, NULL, to, op->tag, op);
-	return program->data ? fi_senddata(ep_of(op), op->buf, op->len, NULL, op_cnt, to, op) :
-			       fi_send(ep_of(op), op->buf, op->len, NULL, to, op);
+		return program->data ? fi_tsenddata(node_ep_of(op), op->buf, op->len, NULL, op_cnt, to, op->tag, op) :
+				       fi_tsend(node_ep_of(op), op->buf, op->len, NULL, to, op->tag, op);
+	return program->data ? fi_senddata(node_ep_of(op), op->buf, op->len, NULL, op_cnt, to, op) :
+			       fi_send(node_ep_of(op), op->buf, op->len, NULL, to, op);
 }
 
-static ssize_t send_msg(const struct node *node, struct op *op)
+static ssize_t send_msg(struct op *op)
 {
 	struct iovec iov[PIECES];
 	size_t cnt = cut_buffer(op, iov);
-	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer], .context = op,
+	struct fi_msg msg = { .msg_iov = iov, .iov_count = cnt, .addr = node_dest(op), .context = op,
 			      .data = op_cnt };
-	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = cnt, .addr = node->addr[op->peer],
+	struct fi_msg_tagged tmsg = { .msg_iov = iov, .iov_count = cnt, .addr = node_dest(op),
 				      .tag = op->tag, .context = op, .data = op_cnt };
 	uint64_t flags = flags_of(op) | (program->data ? FI_REMOTE_CQ_DATA : 0);
 
 	if (cnt == 1 && op->way == PLAIN)
-		return send_plainly(node, op);
-	return op->kind == ACT_TSEND ? fi_tsendmsg(ep_of(op), &tmsg, flags) : fi_sendmsg(ep_of(op), &msg, flags);
+		return send_plainly(op);
+	return op->kind == ACT_TSEND ? fi_tsendmsg(node_ep_of(op), &tmsg, flags) :
+				       fi_sendmsg(node_ep_of(op), &msg, flags);
 }
 
 static void act_send(const struct action *action)
@@ -463,49 +311,44 @@ static void act_send(const struct action *action)
 
 	op_fill(op->buf, op_cnt, op->len);
 	if (op->way == INJECT && op->len <= node->info->tx_attr->inject_size)
-		op_injected(op, inject(node, op));
+		op_injected(op, inject(op));
 	else
-		op_called(op, send_msg(node, op));
-}
-
-static fi_addr_t source_of(const struct op *op)
-{
-	return op->peer == op->node || program->msg ? FI_ADDR_UNSPEC : nodes[op->node].addr[op->peer];
+		op_called(op, send_msg(op));
 }
 
 static void act_recv(const struct action *action)
 {
 	struct op *op = op_new(action, action->c);
-	fi_addr_t from = source_of(op);
+	fi_addr_t from = node_source(op);
 	struct iovec iov[PIECES];
 	size_t cnt = cut_buffer(op, iov);
 
 	op->ignore = action->d;
 	op_called(op, op->kind == ACT_TRECV ?
-		  fi_trecvv(ep_of(op), iov, NULL, cnt, from, op->tag, op->ignore, op) :
-		  fi_recvv(ep_of(op), iov, NULL, cnt, from, op));
+		  fi_trecvv(node_ep_of(op), iov, NULL, cnt, from, op->tag, op->ignore, op) :
+		  fi_recvv(node_ep_of(op), iov, NULL, cnt, from, op));
 }
 
 static void act_mrecv(const struct action *action)
 {
 	struct op *op = op_new(action, action->c);
 	struct iovec iov = { op->buf, op->len };
-	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = source_of(op), .context = op };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = node_source(op), .context = op };
 
-	op_called(op, fi_recvmsg(ep_of(op), &msg, FI_MULTI_RECV));
+	op_called(op, fi_recvmsg(node_ep_of(op), &msg, FI_MULTI_RECV));
 }
 
 static void act_peek(const struct action *action)
 {
 	static const uint64_t flags[PEEKS] = { FI_PEEK, FI_PEEK | FI_CLAIM, FI_PEEK | FI_DISCARD };
 	struct op *op = op_new(action, SLOT_LEN);
-	struct fi_msg_tagged msg = { .addr = source_of(op), .tag = op->tag, .context = op };
+	struct fi_msg_tagged msg = { .addr = node_source(op), .tag = op->tag, .context = op };
 	ssize_t ret;
 
 	/* only its CQ data tells which message was dropped */
 	if (op->way == DISCARD && !program->data)
 		op->way = LOOK;
-	ret = fi_trecvmsg(ep_of(op), &msg, flags[op->way]);
+	ret = fi_trecvmsg(node_ep_of(op), &msg, flags[op->way]);
 	op_called(op, ret);
 }
 
@@ -518,7 +361,7 @@ static void act_cancel(const struct action *action)
 
 		if ((action->d ? op_is_send(op) : op_is_recv(op)) && op->node == action->a && !op->ended && !op->gone &&
 		    !left--) {
-			int ret = fi_cancel(&ep_of(op)->fid, op);
+			int ret = fi_cancel(&node_ep_of(op)->fid, op);
 
 			op->cancelled = true;
 			if (ret && ret != -FI_ENOENT)
@@ -531,21 +374,20 @@ static void act_cancel(const struct action *action)
 /* A remote access to len bytes at `at`, in two pieces where its number says so. */
 static ssize_t access_memory(const struct op *op, bool reads, uint64_t at, uint64_t key)
 {
-	const struct node *node = &nodes[op->node];
 	uint32_t first = op_cnt % 5 ? op->len : op->len / 2;
 	struct fi_rma_iov rma[] = { { at, first, key }, { at + first, op->len - first, key } };
 	struct iovec iov[PIECES];
 	struct fi_msg_rma msg = {
-		.msg_iov = iov, .iov_count = cut_buffer(op, iov), .addr = node->addr[op->peer], .rma_iov = rma,
+		.msg_iov = iov, .iov_count = cut_buffer(op, iov), .addr = node_dest(op), .rma_iov = rma,
 		.rma_iov_count = first < op->len ? 2 : 1, .context = (void *) (uintptr_t) op,
 	};
 	bool plain = msg.iov_count == 1 && msg.rma_iov_count == 1 && !flags_of(op);
 
 	if (reads)
-		return plain ? fi_read(ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
-			       fi_readmsg(ep_of(op), &msg, flags_of(op) & FI_FENCE);
-	return plain ? fi_write(ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
-		       fi_writemsg(ep_of(op), &msg, flags_of(op));
+		return plain ? fi_read(node_ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+			       fi_readmsg(node_ep_of(op), &msg, flags_of(op) & FI_FENCE);
+	return plain ? fi_write(node_ep_of(op), op->buf, op->len, NULL, msg.addr, at, key, msg.context) :
+		       fi_writemsg(node_ep_of(op), &msg, flags_of(op));
 }
 
 static void act_rma(const struct action *action)
@@ -558,7 +400,7 @@ static void act_rma(const struct action *action)
 	at = (op->node * SLOTS + op->slot) * SLOT_LEN;
 	op_fill(op->buf, op_cnt, op->len);
 	if (op->kind == ACT_WRITE && op->way == INJECT && op->len <= node->info->tx_attr->inject_size)
-		op_injected(op, fi_inject_write(ep_of(op), op->buf, op->len, node->addr[op->peer], at, KEY));
+		op_injected(op, fi_inject_write(node_ep_of(op), op->buf, op->len, node_dest(op), at, KEY));
 	else
 		op_called(op, access_memory(op, op->kind == ACT_READ, at, KEY));
 }
@@ -579,11 +421,10 @@ static void act_atomic(const struct action *action)
 {
 	static const enum fi_datatype types[] = { FI_UINT8, FI_UINT16, FI_UINT32, FI_UINT64 };
 	uint8_t *operands, *compares;
-	const struct node *node = &nodes[action->a];
 	uint32_t width = 1U << action->e % 4, cnt = 1 + action->c % (CELLS_LEN / 8);
 	struct op *op = op_new(action, cnt * width);
 	enum fi_datatype type = types[action->e % 4];
-	fi_addr_t to = node->addr[op->peer];
+	fi_addr_t to = node_dest(op);
 	uint64_t at = SLOTS_LEN + op->node * CELLS_LEN, value;
 
 	op->slot = action->e % 4;
@@ -600,14 +441,14 @@ static void act_atomic(const struct action *action)
 	}
 	switch (op->way) {
 	case AMO_ADD:
-		op_called(op, fi_atomic(ep_of(op), operands, cnt, NULL, to, at, KEY, type, FI_SUM, op));
+		op_called(op, fi_atomic(node_ep_of(op), operands, cnt, NULL, to, at, KEY, type, FI_SUM, op));
 		return;
 	case AMO_CSWAP:
-		op_called(op, fi_compare_atomic(ep_of(op), operands, cnt, NULL, compares, NULL, op->buf, NULL, to, at,
-						KEY, type, FI_CSWAP, op));
+		op_called(op, fi_compare_atomic(node_ep_of(op), operands, cnt, NULL, compares, NULL, op->buf, NULL, to,
+						at, KEY, type, FI_CSWAP, op));
 		return;
 	default:
-		op_called(op, fi_fetch_atomic(ep_of(op), operands, cnt, NULL, op->buf, NULL, to, at, KEY, type,
+		op_called(op, fi_fetch_atomic(node_ep_of(op), operands, cnt, NULL, op->buf, NULL, to, at, KEY, type,
 					      op->way == AMO_FETCH_ADD ? FI_SUM :
 					      op->way == AMO_SWAP ? FI_ATOMIC_WRITE : FI_ATOMIC_READ, op));
 	}
@@ -616,11 +457,10 @@ static void act_atomic(const struct action *action)
 static void act_count(const struct action *action)
 {
 	static uint64_t one = 1;
-	const struct node *node = &nodes[action->a];
 	struct op *op = op_new(action, sizeof(one));
 
 	op->way = PLAIN;
-	op_called(op, fi_fetch_atomic(ep_of(op), &one, 1, NULL, op->buf, NULL, node->addr[op->peer],
+	op_called(op, fi_fetch_atomic(node_ep_of(op), &one, 1, NULL, op->buf, NULL, node_dest(op),
 				      SLOTS_LEN + NET_NODES * CELLS_LEN, KEY, FI_UINT64, FI_SUM, op));
 }
 
@@ -632,6 +472,7 @@ static void stop(unsigned n)
 		return;
 	net_node(n);
 	net_kill(n);
+	was_killed = true;
 	judge_restarted(n);
 	node_close(n);
 	for (uint32_t i = 0; i < op_cnt; i++) {
@@ -645,13 +486,18 @@ static void stop(unsigned n)
 
 static void start(unsigned n)
 {
-	if (nodes[n].down)
-		node_open(n);
+	if (!nodes[n].down)
+		return;
+	lack(false);
+	node_start(n);
+	lack(!healed);
+	if (program->group)
+		group_join(n);
 }
 
 static void act_jump(const struct action *action)
 {
-	judge_jumped(tcp_params.max_conn);
+	judge_jumped(tcp_params.max_conn || program->contexts);
 	net_jump_ns(action->c * 1000000000ULL);
 	jumped_ns += action->c * 1000000000ULL;
 }
@@ -665,6 +511,21 @@ static void act_coll(unsigned n)
 		return;
 	op = op_new(&(struct action) { .kind = ACT_COLL, .a = (uint8_t) n, .b = (uint8_t) n }, group_len(n));
 	op_called(op, group_call(op));
+}
+
+/* A node whose group has failed joins anew. */
+static void act_join(const struct action *action)
+{
+	if (program->group && group_failed(action->a))
+		group_join_again(action->a);
+}
+
+static void shut_down(unsigned n, unsigned peer)
+{
+	if (nodes[n].down)
+		return;
+	net_node(n);
+	link_shutdown(n, peer);
 }
 
 static void act_fault(const struct action *action)
@@ -682,23 +543,46 @@ static void act_fault(const struct action *action)
 		return;
 	}
 	judge_doubt(action->a, action->b);
+	if (action->kind == ACT_SHUTDOWN && !program->msg)
+		return;
 	if (action->kind == ACT_CUT)
 		net_cut(action->a, action->b, action->c);
+	else if (action->kind == ACT_SHUTDOWN)
+		shut_down(action->a, action->b);
 	else if (action->kind == ACT_RESET)
 		net_reset(action->a, action->b);
 	else
 		net_half(action->a, action->b);
 }
 
-static void act(const struct action *action)
+/* True for what is posted to the endpoint of a connection. */
+static bool takes_link(const struct action *action)
 {
-	struct action other = *action;
+	return action->kind != ACT_PASS && action->kind != ACT_CANCEL && action->kind != ACT_LINK &&
+	       action->kind != ACT_COLL && action->kind != ACT_JOIN;
+}
+
+/* The contexts that an action uses. Accesses to one place use the same ones, so that they have an order. */
+static uint8_t route_of(const struct action *action)
+{
+	if (program->contexts == OWN)
+		return 0;
+	if (action->kind == ACT_WRITE || action->kind == ACT_READ)
+		return (uint8_t) (action->e % SLOTS);
+	if (action->kind == ACT_ATOMIC)
+		return action->a ^ action->b;
+	return (uint8_t) fab_mix64(op_cnt);
+}
+
+static void act(const struct action *what)
+{
+	struct action here = *what;
+	const struct action *action = &here;
 
 	/* no MSG endpoint leads to its own node */
-	if (program->msg && action->a == action->b) {
-		other.b = (uint8_t) ((action->a + 1) % program->nodes);
-		action = &other;
-	}
+	if (program->msg && here.a == here.b)
+		here.b = (uint8_t) ((here.a + 1) % program->nodes);
+	here.route = route_of(action);
 	if (action->kind >= ACT_CUT) {
 		act_fault(action);
 		return;
@@ -714,6 +598,8 @@ static void act(const struct action *action)
 	if (nodes[action->a].down)
 		return;
 	net_node(action->a);
+	if (program->msg && takes_link(action) && !link_ep(action->a, action->b))
+		return;
 	switch (action->kind) {
 	case ACT_PASS:
 		act_pass(action->a);
@@ -751,20 +637,35 @@ static void act(const struct action *action)
 	case ACT_COLL:
 		act_coll(action->a);
 		break;
+	case ACT_JOIN:
+		act_join(action);
+		break;
+	case ACT_LINK:
+		link_renew(action->a, action->b);
+		break;
 	}
 }
 
 /* ---- the end ---- */
 
-static void post_taker(unsigned n, unsigned peer, bool tagged)
+/* A place where messages come to node n: the connection with another node, or a receive context. */
+static bool is_place(unsigned n, unsigned place)
 {
-	uint32_t *taker = &takers[n][peer][tagged], before = op_cnt;
+	if (program->msg)
+		return place < program->nodes && place != n;
+	return !place || (program->contexts == SCALABLE && place < CONTEXTS);
+}
 
-	if ((*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone) || (program->msg && !link_ep(n, peer)))
+static void post_taker(unsigned n, unsigned place, bool tagged)
+{
+	uint32_t *taker = &takers[n][place][tagged], before = op_cnt;
+
+	if ((*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone) || (program->msg && !link_ep(n, place)))
 		return;
 	net_node(n);
-	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n, .b = (uint8_t) peer,
-				    .c = SLOT_LEN, .d = 0xff });
+	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n,
+				    .b = (uint8_t) (program->msg ? place : n), .c = SLOT_LEN, .d = 0xff,
+				    .route = (uint8_t) (program->msg ? 0 : place << 1) });
 	*taker = op_cnt > before ? op_cnt : 0;
 }
 
@@ -772,11 +673,11 @@ static void post_taker(unsigned n, unsigned peer, bool tagged)
 static void post_takers(void)
 {
 	for (unsigned n = 0; n < program->nodes; n++) {
-		for (unsigned peer = 0; peer < program->nodes; peer++) {
-			if ((n != peer) != program->msg)
+		for (unsigned place = 0; place < NET_NODES; place++) {
+			if (!is_place(n, place))
 				continue;
-			post_taker(n, peer, false);
-			post_taker(n, peer, true);
+			post_taker(n, place, false);
+			post_taker(n, place, true);
 		}
 	}
 }
@@ -818,6 +719,25 @@ static void link_closes(unsigned n, unsigned peer)
 	}
 }
 
+static void call_all(void (*call)(unsigned n))
+{
+	for (unsigned n = 0; n < program->nodes; n++) {
+		net_node(n);
+		call(n);
+	}
+}
+
+/* Connections that are over are made anew. */
+static void renew_all(void)
+{
+	for (unsigned a = 0; a < program->nodes; a++) {
+		for (unsigned b = 0; b < program->nodes; b++) {
+			if (a != b)
+				link_renew(a, b);
+		}
+	}
+}
+
 /* Every node runs, and time passes: little where bytes move; up to the next arrival where they are on their way; more
  * and more where none are. */
 static void run_all(uint64_t *idle_ns)
@@ -826,7 +746,7 @@ static void run_all(uint64_t *idle_ns)
 	bool any = false;
 
 	if (program->msg && program->faults && healed)
-		link_mend(program->nodes, link_closes);
+		renew_all();
 	for (unsigned n = 0; n < program->nodes; n++)
 		any |= act_pass(n);
 	*idle_ns = any || moved != net_moved() ? 1000 : fab_min(2 * *idle_ns, 1000000000UL);
@@ -849,6 +769,10 @@ static void settle(void)
 	while (catch_up() || open_cnt || judge_missing()) {
 		post_takers();
 		run_all(&idle_ns);
+		if (program->group && was_killed && net_now_ns() > end_ns - SETTLE_NS + GROUP_NS) {
+			call_all(group_close);
+			was_killed = false;
+		}
 		if (net_now_ns() > end_ns) {
 			op = judge_first_open();
 			if (!op)
@@ -907,21 +831,59 @@ static void last_words(void)
 	}
 }
 
-/* Receives end when they are cancelled. */
-static void cancel_all(void)
+static void run_until_quiet(void)
 {
 	uint64_t idle_ns = 1000;
 
+	while (idle_ns < QUIET_NS)
+		run_all(&idle_ns);
+}
+
+static bool all_joined(void)
+{
+	bool all = true;
+
+	for (unsigned n = 0; n < program->nodes; n++) {
+		if (group_failed(n))
+			judge_wrong("node %u does not join the group after the faults", n);
+		all &= group_joined(n);
+	}
+	return all;
+}
+
+/* Whatever was: when all nodes have left their groups, and nothing of these is on its way any more, they make a new
+ * one, and its calls succeed. */
+static void last_group(void)
+{
+	uint64_t end_ns = net_now_ns() + SETTLE_NS, idle_ns = 1000;
+
+	call_all(group_close);
+	run_until_quiet();
+	call_all(group_join);
+	while (!all_joined()) {
+		if (net_now_ns() > end_ns)
+			judge_wrong("after the faults not all nodes join the group");
+		run_all(&idle_ns);
+	}
+	for (int i = 0; i < LAST_CALLS; i++)
+		call_all(act_coll);
+	settle();
+	if (!all_joined())
+		judge_wrong("the group of the end is none");
+}
+
+/* Receives end when they are cancelled. */
+static void cancel_all(void)
+{
 	for (uint32_t i = 0; i < op_cnt; i++) {
 		if (op_is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
 			net_node(ops[i].node);
 			ops[i].cancelled = true;
-			if (ep_of(&ops[i]))
-				fi_cancel(&ep_of(&ops[i])->fid, &ops[i]);
+			if (node_ep_of(&ops[i]))
+				fi_cancel(&node_ep_of(&ops[i])->fid, &ops[i]);
 		}
 	}
-	while (idle_ns < QUIET_NS)
-		run_all(&idle_ns);
+	run_until_quiet();
 	for (uint32_t i = 0; i < op_cnt; i++) {
 		if (!ops[i].ended && !ops[i].gone)
 			judge_wrong("receive %u was cancelled, and does not end", i);
@@ -954,6 +916,8 @@ static struct net_attr attr_of(uint64_t seed)
 	};
 }
 
+static const struct link_owner link_owner = { .closing = link_closes, .overrun = overrun };
+
 static void begin(void)
 {
 	struct net_attr attr = attr_of(program->seed);
@@ -964,22 +928,22 @@ static void begin(void)
 		judge_doubt_all();
 	memset(takers, 0, sizeof(takers));
 	memset(used, 0, sizeof(used));
-	healed = false;
+	healed = was_killed = false;
 	claim_cnt = 0;
 	jumped_ns = 0;
 	set_params(program->seed);
 	net_begin(program->seed, &attr);
 	if (program->dgram)
 		return;
-	memset(nodes, 0, sizeof(nodes));
+	node_begin(program);
+	link_begin(program, &link_owner);
 	for (unsigned n = 0; n < program->nodes; n++)
-		node_open(n);
+		node_start(n);
 	if (program->msg)
 		link_connect_all(program->nodes);
-	for (unsigned n = 0; program->group && n < program->nodes; n++) {
-		net_node(n);
-		group_join(n, nodes[n].av, nodes[n].addr);
-	}
+	lack(true);
+	if (program->group)
+		call_all(group_join);
 }
 
 /* The program of endpoints of tcp, up to their end. */
@@ -990,6 +954,8 @@ static void play_streams(void)
 	settle();
 	last_words();
 	settle();
+	if (program->group && program->faults)
+		last_group();
 	cancel_all();
 	judge_finish();
 	for (unsigned n = 0; n < program->nodes; n++)

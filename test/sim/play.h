@@ -28,9 +28,14 @@ enum action_kind {
 	ACT_ATOMIC,			/* a at b, c elements of 1 << e bytes, d: enum amo */
 	ACT_COUNT,			/* a adds 1 to the number of b that all share */
 	ACT_COLL,			/* a calls its next collective (group.h) */
+	ACT_JOIN,			/* a joins the next group, if its own has failed; of datagrams: joins the group,
+					 * or leaves it */
+	ACT_KNOW,			/* a forgets the address of b, or knows it again (datagram.h) */
+	ACT_LINK,			/* a renews its connection with b, if that is over (link.h) */
 	ACT_CUT,			/* between a and b, if c; or no more */
 	ACT_RESET,			/* a connection between a and b */
 	ACT_HALF,			/* the same: b reads its end, and a may read on */
+	ACT_SHUTDOWN,			/* a ends its connection with b (link.h) */
 	ACT_STOP,			/* a is killed */
 	ACT_START,			/* a, if it was killed */
 	ACT_RESTART,			/* both at once */
@@ -44,7 +49,12 @@ enum amo { AMO_ADD, AMO_FETCH_ADD, AMO_SWAP, AMO_CSWAP, AMO_READ, AMOS };
 struct action {
 	uint8_t kind, a, b, d;
 	uint32_t c, e;
+	uint8_t route;			/* contexts (node.h), set when played: bit 0 of the sender, 1 of the receiver */
 };
+
+/* What a node has for its operations (node.h). */
+enum contexts { OWN, SCALABLE, SHARED };
+#define CONTEXTS	2
 
 #define ACTIONS_MAX	2000
 
@@ -56,22 +66,27 @@ struct program {
 	bool msg;			/* MSG endpoints (link.h), not RDM */
 	bool rxm;			/* tcp;ofi_rxm, not tcp */
 	bool dgram;			/* DGRAM endpoints of udp (datagram.h) */
-	bool group;			/* all nodes are a group for collectives */
-	uint8_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
+	bool group;			/* all nodes are a group for collectives; of dgram: for multicast */
+	bool ipv6;			/* the same, with dgram only */
+	bool strangers;			/* with dgram: nodes do not know all others */
+	uint32_t contexts;		/* enum contexts; RDM endpoints of tcp only */
+	uint32_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */
 	uint32_t lack_memory;		/* the same for allocations */
-	unsigned nodes;
+	uint32_t nodes;
 	uint32_t cnt;
 	struct action actions[ACTIONS_MAX];
 };
 
+/* True if the program is of the kind that this word says, one of those of its first line. */
+bool play_is(struct program *program, const char *word);
 /* The program of this seed. Every second one has faults. */
 void play_make(struct program *program, uint64_t seed);
 /* Play it. NULL: all is as promised; otherwise what is not (static memory), after which this process cannot play again.
  * *hash: of all events; *time_ns: the time that passed in it, without jumps. */
 const char *play_run(const struct program *program, uint64_t *hash, uint64_t *time_ns);
 /* A program as text; lines that begin with # say nothing. play_read() reads the next one. False: there is none. */
-void play_print(const struct program *program, FILE *out);
+void play_print(struct program *program, FILE *out);
 bool play_read(struct program *program, FILE *in);
 
 #endif

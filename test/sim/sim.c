@@ -7,6 +7,8 @@
  *   sim --seed SEED                               play one, twice: both runs must be equal
  *   sim --kept [--seed N]                         play the programs of test/sim/kept, or the n-th, from 1 on
  *
+ *   --only KIND                                   programs of this kind, a word of their first line: dgram, group ...
+ *
  * Seeds with an odd number have faults. Environment: srcdir.
  */
 #include <inttypes.h>
@@ -36,6 +38,7 @@ static struct total *totals;
 
 static struct program program;
 static FILE *kept;
+static const char *only;		/* programs of this kind */
 
 static uint64_t cpu_ns(void)
 {
@@ -47,7 +50,10 @@ static uint64_t cpu_ns(void)
 
 static void make(uint64_t seed)
 {
-	play_make(&program, seed);
+	do {
+		play_make(&program, seed);
+		seed += 1ULL << 40;
+	} while (only && !play_is(&program, only));
 }
 
 static void make_kept(uint64_t seed)
@@ -150,6 +156,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(argv[i], "--kept"))
 			only_kept = true;
+		else if (!strcmp(argv[i], "--only") && more)
+			only = argv[++i];
 		else if (!strcmp(argv[i], "--for") && more)
 			seconds = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--count") && more)

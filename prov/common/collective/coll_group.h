@@ -16,6 +16,7 @@
 #define FAB_GROUP_ADDR	(1ULL << 63)	/* fi_mc_addr() of a group is this bit and the group's slot; no address of a
 					 * vector or set has the bit */
 #define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered after they were closed */
+#define FAB_COLL_LOST		UINT64_MAX
 #define FAB_GROUP_MEMBERS_MAX	(1u << 24)
 
 enum fab_group_state {
@@ -32,6 +33,7 @@ struct fab_group {
 	struct fab_flush flush;		/* continues the first operation */
 	enum fab_group_state state;
 	bool closed;
+	bool join_aborted;		/* a member has reported that the join failed, after it had ended here */
 	int err;			/* FAB_GROUP_FAILED: a positive FI_E* */
 	int aborted;			/* a member has reported this failure, and it has not been handled yet; a
 					 * positive FI_E* */
@@ -40,6 +42,8 @@ struct fab_group {
 	uint64_t id;			/* the group's bits in tags of all other operations */
 	uint16_t seq;			/* number of the next operation */
 	uint32_t rank, cnt;
+	uint64_t *life;			/* by rank, behind member: the process that has joined; 0: not known;
+					 * FAB_COLL_LOST: what it sends may be lost */
 	fi_addr_t member[];
 };
 
@@ -80,7 +84,6 @@ struct fab_coll {
 	struct fab_list groups;		/* includes closed groups that still have messages */
 	struct fab_group **slot;		/* owned; indexed by the slot in fi_mc_addr() */
 	size_t slot_cnt;
-	uint32_t next_id;		/* larger than the number of every group of this endpoint */
 	uint32_t op_cnt;		/* operations outstanding */
 	struct fab_coll_dead dead[FAB_COLL_DEAD_MAX];
 	unsigned dead_next;

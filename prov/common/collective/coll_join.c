@@ -10,6 +10,7 @@
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/table.h"
 #include "common/av/av.h"
 #include "common/ops/ops.h"
@@ -60,8 +61,10 @@ static int mc_close(struct fid *fid)
 	coll->slot[group->mc.fi_addr & ~FAB_GROUP_ADDR] = NULL;
 	if (!fab_list_empty(&group->ops))
 		fab_group_fail(group, FI_ECANCELED);
-	if (group->state == FAB_GROUP_FAILED)
-		dead_add(coll, group);
+	/* a message that comes for it yet is of a call that this member has not made, and will not */
+	if (group->state == FAB_GROUP_JOINED)
+		group->err = FI_ECANCELED;
+	dead_add(coll, group);
 	group->closed = true;
 	fab_eq_purge(coll->ep->bound.eq, fid, NULL);
 	fab_group_run(group);
@@ -87,8 +90,9 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	uint64_t hash;
 
 	pthread_mutex_lock(&set->av->change_lock);
-	group = calloc(1, sizeof(*group) + set->cnt * sizeof(*group->member));
+	group = calloc(1, sizeof(*group) + set->cnt * (sizeof(*group->member) + sizeof(*group->life)));
 	if (group) {
+		group->life = group->member + set->cnt;
 		group->cnt = (uint32_t) set->cnt;
 		memcpy(group->member, set->addr, set->cnt * sizeof(*group->member));
 		group->kinds = set->flags;
@@ -158,7 +162,12 @@ static int group_join(struct fab_coll *coll, struct fab_group *group, void *cont
 	fab_flush_init(&group->flush, fab_group_flush);
 	fab_list_add_tail(&coll->groups, &group->link);
 	dead_forget(coll, group->hash);
-	op->join[0] = coll->next_id;
+	/* messages of an earlier join of these members, one of whom has lost the connection or was started again: its
+	 * next join sends them again */
+	coll->net->forget(coll->ep, group->hash);
+	for (uint32_t i = 0; i < group->cnt; i++)
+		group->life[i] = coll->net->life(coll->ep, group->member[i]);
+	op->join[0] = fab_random64();
 	op->call = (struct fab_coll_call) {
 		.kind = FI_ALLREDUCE, .rank = group->rank, .cnt = group->cnt, .datatype = FI_UINT64, .op = FI_MAX,
 		.count = 1, .buf = &op->join[0], .result = &op->join[1],

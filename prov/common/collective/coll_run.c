@@ -32,7 +32,19 @@ static void report_join(struct fab_group *group)
 		fab_eq_write_err(eq, &group->mc.fid, context, 0, group->err, group->err, NULL, 0);
 }
 
-/* The members have agreed on a group number: the largest of the numbers that each had free. */
+/* Each member waits for messages of its neighbours only, or of members to which it sends, too. */
+static void meet_neighbours(const struct fab_group *group)
+{
+	struct fab_coll *coll = group->coll;
+
+	for (uint64_t by = 1; by < group->cnt; by *= 2) {
+		coll->net->watch(coll->ep, group->member[(group->rank + by) % group->cnt]);
+		coll->net->watch(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt]);
+	}
+}
+
+/* The members have agreed on a number: the largest of those that they have drawn. So no two groups have the same, of
+ * processes that were started again neither. */
 static void join_done(struct fab_coll_op *op)
 {
 	struct fab_group *group = op->group;
@@ -42,7 +54,7 @@ static void join_done(struct fab_coll_op *op)
 	if (!op->err) {
 		group->state = FAB_GROUP_JOINED;
 		group->id = fab_group_bits(fab_mix64(group->hash ^ fab_mix64(op->join[1])));
-		coll->next_id = fab_max(coll->next_id, (uint32_t) op->join[1] + 1);
+		meet_neighbours(group);
 	}
 	report_join(group);
 	/* joins of groups with the same members have waited for this one */
@@ -105,6 +117,17 @@ static void op_fail(struct fab_coll_op *op, int err)
 	message_cancel(op->group, &op->out, step->to);
 }
 
+static void tell_neighbours(const struct fab_group *group, uint64_t tag)
+{
+	struct fab_coll *coll = group->coll;
+
+	for (uint64_t by = 1; by < group->cnt; by *= 2) {
+		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, group->err);
+		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag,
+				 group->err);
+	}
+}
+
 /* Fail the group once; see coll_group.h. */
 void fab_group_fail(struct fab_group *group, int err)
 {
@@ -121,10 +144,10 @@ void fab_group_fail(struct fab_group *group, int err)
 		fi_strerror(err));
 	if (op)
 		op_fail(op, err);
-	for (uint64_t by = 1; by < group->cnt; by *= 2) {
-		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, err);
-		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag, err);
-	}
+	tell_neighbours(group, tag);
+	/* a member that left the join may have taken our message for one of its next join */
+	if (group->join_aborted)
+		tell_neighbours(group, group->hash);
 }
 
 /* ---- running ---- */
@@ -162,6 +185,7 @@ static int message_begin(struct fab_coll_op *op, struct fab_coll_message *messag
 	return ret;
 }
 
+/* Receive the message of a step. A member with which the connection was lost may have sent it before. */
 static int step_recv(struct fab_coll_op *op)
 {
 	const struct fab_coll_step *step = &op->plan.step[op->at];
@@ -171,7 +195,9 @@ static int step_recv(struct fab_coll_op *op)
 	if (step->from == FAB_COLL_NOBODY)
 		return 0;
 	ret = group->coll->net->watch(group->coll->ep, group->member[step->from]);
-	return ret ? ret : message_begin(op, &op->in, FAB_OP_CRECV, group->member[step->from], step->in, step->in_len);
+	if (!ret)
+		ret = message_begin(op, &op->in, FAB_OP_CRECV, group->member[step->from], step->in, step->in_len);
+	return !ret && op->in.busy && group->life[step->from] == FAB_COLL_LOST ? -FI_ECONNRESET : ret;
 }
 
 static int step_send(struct fab_coll_op *op)
@@ -289,13 +315,16 @@ int fab_group_queue(struct fab_group *group, struct fab_coll_op *op)
 
 /* ---- what arrives ---- */
 
-static bool is_member(const struct fab_group *group, fi_addr_t addr)
+/* The rank of a member, or FAB_COLL_NOBODY. Mostly a set has its members in the order of the vector. */
+static uint32_t rank_of(const struct fab_group *group, fi_addr_t addr)
 {
+	if (addr < group->cnt && group->member[addr] == addr)
+		return (uint32_t) addr;
 	for (uint32_t i = 0; i < group->cnt; i++) {
 		if (group->member[i] == addr)
-			return true;
+			return i;
 	}
-	return false;
+	return FAB_COLL_NOBODY;
 }
 
 static bool op_waits_for(const struct fab_coll_op *op, fi_addr_t peer)
@@ -310,10 +339,37 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 	fab_list_for_each(&coll->groups, link) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 		struct fab_coll_op *op = fab_list_first(&group->ops, struct fab_coll_op, link);
+		uint32_t rank = rank_of(group, peer);
 
+		if (rank != FAB_COLL_NOBODY)
+			group->life[rank] = FAB_COLL_LOST;
 		if (!op_waits_for(op, peer) || op->lost)
 			continue;
 		op->lost = err;
+		fab_engine_flush_later(coll->ep->engine, &group->flush);
+	}
+}
+
+/* A member of the group that is another process now. */
+static bool is_reborn(const struct fab_group *group, uint32_t rank, uint64_t life)
+{
+	if (!group->life[rank])
+		group->life[rank] = life;
+	return group->life[rank] != life && group->life[rank] != FAB_COLL_LOST;
+}
+
+void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		struct fab_group *group = fab_container(link, struct fab_group, link);
+
+		uint32_t rank = rank_of(group, peer);
+
+		if (rank == FAB_COLL_NOBODY || !is_reborn(group, rank, life) || group->aborted)
+			continue;
+		group->aborted = FI_ECONNRESET;
 		fab_engine_flush_later(coll->ep->engine, &group->flush);
 	}
 }
@@ -345,10 +401,12 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 	for (link = coll->groups.prev; link != &coll->groups; link = link->prev) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 
-		if (!coll_is_meant(group, fab_group_bits(tag)) || !is_member(group, peer))
+		if (!coll_is_meant(group, fab_group_bits(tag)) ||
+		    rank_of(group, peer) == FAB_COLL_NOBODY)
 			continue;
 		if (group->state != FAB_GROUP_FAILED && !group->aborted) {
 			group->aborted = err;
+			group->join_aborted = group->state == FAB_GROUP_JOINED && fab_group_bits(tag) != group->id;
 			fab_engine_flush_later(coll->ep->engine, &group->flush);
 		}
 		return;

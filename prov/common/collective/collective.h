@@ -17,7 +17,8 @@
  * A group fails as a whole. The first member that cannot continue tells its neighbours in the barrier (the members 1,
  * 2, 4 ... places away; no single failure separates these), and each of them passes the failure on once. From then on
  * every operation on the group ends with that error. A member connects to every member from which it waits for a
- * message, so that it notices when that one ends.
+ * message, so that it notices when that one ends. When a join has ended it connects to its neighbours, too, and knows
+ * the process of each, so that it does not wait for another process at the same address.
  *
  * The lock of the endpoint's engine guards all of this. Functions for slots of operation tables take it; all other
  * functions require that it is held.
@@ -42,9 +43,14 @@ struct fab_coll_net {
 	/* Connect to member, if not connected: a message from it is expected. The provider then calls fab_coll_lost()
 	 * if the connection ends. 0; -FI_E*: member cannot be reached. */
 	int (*watch)(struct fab_ep *ep, fi_addr_t member);
+	/* The number of the process with which there is a connection (fab_coll_met()). 0: there is none. */
+	uint64_t (*life)(struct fab_ep *ep, fi_addr_t member);
 	/* Tell member, if possible, that the group of this tag has failed with err. May be called while a message is
 	 * parsed. */
 	void (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
+	/* Drop the messages of this tag's group that no receive has taken, as far as they came by connections that have
+	 * ended. */
+	void (*forget)(struct fab_ep *ep, uint64_t tag);
 	/* True if addr, as a peer may know it, is an address of this endpoint. */
 	bool (*is_self)(struct fab_ep *ep, const union fab_sockaddr *addr);
 };
@@ -63,6 +69,9 @@ void fab_coll_fini(struct fab_ep *ep);
 
 /* The connection to a peer has ended with err (a positive FI_E*). */
 void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err);
+/* There is a connection with a peer. life: the number of its process, another one for each; not 0. A group of which an
+ * earlier process at this address is a member fails. */
+void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life);
 /* A peer has reported that the group of this tag has failed with err. */
 void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err);
 /* Decide about a message that no receive matches. True: its group has failed, and the sender has been told; the

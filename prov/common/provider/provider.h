@@ -190,7 +190,9 @@
  *   submit           Send a message to a member (FAB_OP_CSEND) or receive one (FAB_OP_CRECV). Ends by calling its hook
  *   cancel           Cancel a message: its hook is called, now or later
  *   watch            Connect to a member, and call fab_coll_lost() if the connection ends
+ *   life             The number of the process with which a connection is. Changes nothing
  *   abort            Tell a member that the group has failed. May be called while a message is parsed
+ *   forget           Drop messages of a group that nobody has taken, of connections that have ended
  *   is_self          True if the address is this endpoint's own. Changes nothing
  *
  *

@@ -23,10 +23,19 @@
 
 /* ---- events of the network ---- */
 
+/* The peer waits for nothing of a group that has failed: what it sent is not wanted either. */
+static void coll_aborted(struct tcp_conn *conn, uint64_t tag)
+{
+	struct fab_coll *coll = conn->ep->base.coll;
+
+	if (coll)
+		fab_coll_aborted(coll, conn->fi_addr, tag, (int) fab_max(tag >> ERR_SHIFT & ERR_MASK, (uint64_t) 1));
+	tcp_rx_drop_group(conn->ep, conn, tag & FAB_COLL_GROUP_BITS);
+}
+
 void tcp_coll_start(struct tcp_conn *conn)
 {
 	const struct tcp_hdr *hdr = &conn->rx.hdr;
-	struct fab_coll *coll = conn->ep->base.coll;
 	bool empty = hdr->size == hdr->hdr_size;
 	struct tcp_coll frame;
 
@@ -37,9 +46,8 @@ void tcp_coll_start(struct tcp_conn *conn)
 		tcp_msg_start(conn);
 	else if (hdr->op_data != TCP_COLL_ABORT || !empty)
 		tcp_rx_broken(conn, "message of a collective of unknown kind");
-	else if (coll)
-		fab_coll_aborted(coll, conn->fi_addr, frame.tag,
-				 (int) fab_max(frame.tag >> ERR_SHIFT & ERR_MASK, (uint64_t) 1));
+	else
+		coll_aborted(conn, frame.tag);
 }
 
 void tcp_coll_lost(struct tcp_conn *conn, int err)
@@ -52,6 +60,14 @@ void tcp_coll_lost(struct tcp_conn *conn, int err)
 	if (conn->park.parked && !conn->owner->resumes)
 		return;
 	fab_coll_lost(coll, conn->fi_addr, err ? err : FI_ECONNRESET);
+}
+
+void tcp_coll_met(struct tcp_conn *conn)
+{
+	struct fab_coll *coll = conn->ep->base.coll;
+
+	if (coll && conn->peer.incarnation && conn->fi_addr != FI_ADDR_NOTAVAIL && tcp_peer_same_ctx(conn))
+		fab_coll_met(coll, conn->fi_addr, conn->peer.incarnation);
 }
 
 void tcp_coll_purge(struct tcp_conn *conn)
@@ -129,6 +145,14 @@ static int coll_watch(struct fab_ep *base, fi_addr_t member)
 	return coll_conn(base, member, &conn);
 }
 
+static uint64_t coll_life(struct fab_ep *base, fi_addr_t member)
+{
+	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
+	const struct tcp_conn *conn = tcp_ep_known_conn(ep, coll_dest(ep, member));
+
+	return conn ? conn->peer.incarnation : 0;
+}
+
 static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
 {
 	struct tcp_coll frame = {
@@ -146,6 +170,14 @@ static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int 
 	tcp_tx_queue(conn, tx);
 }
 
+static void coll_forget(struct fab_ep *base, uint64_t tag)
+{
+	struct tcp_ep *receiver = coll_receiver(fab_container(base, struct tcp_ep, base));
+
+	if (receiver)
+		tcp_rx_drop_group(receiver, NULL, tag & FAB_COLL_GROUP_BITS);
+}
+
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
 {
 	return fab_ip_is_own(&tcp_prov, &base->name, addr);
@@ -155,7 +187,9 @@ const struct fab_coll_net tcp_coll_net = {
 	.submit = coll_submit,
 	.cancel = coll_cancel,
 	.watch = coll_watch,
+	.life = coll_life,
 	.abort = coll_abort,
+	.forget = coll_forget,
 	.is_self = coll_is_self,
 };
 

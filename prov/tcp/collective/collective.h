@@ -22,5 +22,7 @@ void tcp_coll_start(struct tcp_conn *conn);
 void tcp_coll_purge(struct tcp_conn *conn);
 /* The connection has ended; err is a positive FI_E* or 0. */
 void tcp_coll_lost(struct tcp_conn *conn, int err);
+/* A connection has begun, or goes on. */
+void tcp_coll_met(struct tcp_conn *conn);
 
 #endif

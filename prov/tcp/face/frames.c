@@ -73,6 +73,7 @@ static void conn_started(struct tcp_conn *conn, bool resumed)
 		tcp_rx_disown(conn);
 	if (tcp_ep_has_coll(conn->ep) && !tcp_conn_has_coll(conn))
 		tcp_coll_purge(conn);
+	tcp_coll_met(conn);
 }
 
 static void conn_ended(struct tcp_conn *conn, int err, int op_err, int prov_errno, const char *text)

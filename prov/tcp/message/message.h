@@ -146,6 +146,9 @@ void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr);
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr);
 /* Detach the kept messages of this peer from the connection. They are complete. */
 void tcp_rx_disown(struct tcp_conn *conn);
+/* Drop the kept messages of this group of a collective, the bits of its tag: those that came by this connection; or,
+ * where conn is NULL, by connections that have ended. */
+void tcp_rx_drop_group(struct tcp_ep *ep, struct tcp_conn *conn, uint64_t group);
 /* The connection ends: receives being filled complete with an error, and incomplete unexpected messages are dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 

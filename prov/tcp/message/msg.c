@@ -492,6 +492,22 @@ void tcp_rx_disown(struct tcp_conn *conn)
 	conn->owed.credit = 0;
 }
 
+void tcp_rx_drop_group(struct tcp_ep *ep, struct tcp_conn *conn, uint64_t group)
+{
+	struct fab_list *link, *next;
+
+	fab_list_for_each_safe(conn ? &conn->msg.unexp : &ep->rx->orphans, link, next) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+
+		if (unexp->base.class != FAB_CLASS_COLL || unexp->base.place != FAB_KEPT_QUEUED ||
+		    (unexp->base.tag & FAB_COLL_GROUP_BITS) != group)
+			continue;
+		tcp_unexp_drop(unexp);
+		if (conn && conn->state == TCP_CONN_DOWN)
+			return;
+	}
+}
+
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
 {
 	const struct fab_cq_fail fail = { .err = err, .prov_errno = prov_errno, .text = text };

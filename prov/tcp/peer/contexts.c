@@ -7,7 +7,6 @@
 #include "tcp/peer/contexts.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include "tcp/peer/peers.h"
 #include "tcp/sock/sock.h"
 
@@ -51,7 +50,7 @@ int tcp_sep_join(struct tcp_ep *ctx)
 
 int tcp_sep_fd(const struct tcp_ep *ctx)
 {
-	int fd = fcntl(ctx->context.sep->fd, F_DUPFD_CLOEXEC, 0);
+	int fd = fab_sock->dup(ctx->context.sep->fd);
 
 	return fd < 0 ? -errno : fd;
 }
