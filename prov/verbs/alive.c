@@ -31,9 +31,11 @@ void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 	struct vrb_alive *alive = &ep->alive;
 	bool none = ep->tx_head == ep->tx_tail;
 	bool unknown = none || ep->tx_quiet;	/* the last request is not reported */
+	bool stalls;
 
 	if (ep->state != VRB_EP_CONNECTED || !ep->kind->probes(ep))
 		return;
+	stalls = vrb_params.stall_ms && (!ep->kind->alone || ep->kind->alone(ep));
 	if (!alive->posted_ns || alive->tail != ep->tx_tail)
 		alive->posted_ns = now_ns;
 	if (!alive->moved_ns || alive->head != ep->tx_head || none)
@@ -42,6 +44,6 @@ void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 	alive->tail = ep->tx_tail;
 	if (probe && unknown && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
 		post_probe(ep, now_ns);
-	else if (vrb_params.stall_ms && !unknown && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
+	else if (stalls && !unknown && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
 		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive for too long (FI_VERBS_STALL_TIMEOUT)");
 }

@@ -72,6 +72,8 @@ struct vrb_kind {
 	enum ibv_wr_opcode marker_opcode;	/* of vrb_post_marker(): with 0, a write of no bytes */
 	/* True if a connection can be asked whether its peer is there, by vrb_post_marker(). NULL: none can. (lock) */
 	bool (*probes)(const struct vrb_ep *ep);
+	/* True if requests of other endpoints cannot hold up those of ep. NULL: they cannot. (lock) */
+	bool (*alone)(const struct vrb_ep *ep);
 	/* Set the fields of the request of vrb_post_marker() that a device checks when it is posted, though it is never
 	 * sent. NULL: there are none. (lock) */
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);

@@ -112,7 +112,10 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 	tx_done(ep, tx->pos, NULL);
 	ep->tx_head++;
 	if (tx->code == FAB_OP_MAX) {
-		if (wc->status != IBV_WC_WR_FLUSH_ERR)
+		/* of a connection that is up: a probe */
+		if (wc->status == IBV_WC_WR_FLUSH_ERR)
+			vrb_cm_silent(ep, FI_ECONNABORTED, "a request on its queue pair has failed");
+		else
 			vrb_cm_silent(ep, FI_EHOSTUNREACH, "the peer's device does not answer");
 		return;
 	}

@@ -163,6 +163,21 @@ static ssize_t xrc_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr
 	return 0;
 }
 
+static void xrc_aim_marker(struct vrb_ep *ep, struct ibv_send_wr *wr)
+{
+	wr->qp_type.xrc.remote_srqn = ep->xrc->peer_srqn;
+}
+
+static bool xrc_probes(const struct vrb_ep *ep)
+{
+	return vrb_domain_of(ep)->dev->quirks->probes;
+}
+
+static bool xrc_alone(const struct vrb_ep *ep)
+{
+	return ep->xrc->ini->user_cnt == 1;
+}
+
 static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 {
 	struct vrb_xrc_ep *x = ep->xrc;
@@ -274,5 +289,8 @@ const struct vrb_kind vrb_xrc_kind = {
 	.disconnect = xrc_disconnect,
 	.event = vrb_xrc_event,
 	.aim = xrc_aim,
+	.probes = xrc_probes,
+	.alone = xrc_alone,
+	.aim_marker = xrc_aim_marker,
 	.post_recv = xrc_post_recv,
 };

@@ -92,6 +92,15 @@ static int data_fits(const struct vrb_ep *ep)
 	return -FI_EINVAL;
 }
 
+/* Refuse a request, so that an end that knows our handshake does not take this one for upstream's. */
+static void refuse(struct vrb_ep *ep, uint8_t flags)
+{
+	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
+
+	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = flags });
+	rdma_reject(ep->id, data, sizeof(data));
+}
+
 /* ---- initiators ---- */
 
 static bool makes(const struct vrb_ep *ep)
@@ -276,10 +285,7 @@ static void ask_again(struct vrb_ep *ep)
 
 static void refuse_target(struct vrb_ep *ep)
 {
-	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
-
-	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = VRB_XRC_FRESH });
-	rdma_reject(ep->id, data, sizeof(data));
+	refuse(ep, VRB_XRC_FRESH);
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_accept over XRC: the target of the peer's initiator serves another "
 		"endpoint of the shared receive context, is in another XRC domain than this process "
 		"(FI_VERBS_XRCD_FILENAME), or was just destroyed; the peer will ask again with a new initiator\n");
@@ -320,7 +326,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	if (!xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req)) {
 		VRB_WARN(FI_LOG_EP_CTRL,
 			 "fi_accept over XRC: the peer is no XRC endpoint of this provider, nor of upstream's\n");
-		rdma_reject(ep->id, NULL, 0);
+		refuse(ep, 0);
 		return -FI_EPROTO;
 	}
 	if (!(req.flags & VRB_XRC_SHARED))
@@ -338,7 +344,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	}
 	if (!ret || ret == -FI_EINPROGRESS)
 		return 0;
-	rdma_reject(ep->id, NULL, 0);
+	refuse(ep, 0);
 	if (makes(ep))
 		vrb_ini_settle(x->ini, VRB_INI_OLD);
 	return ret;
@@ -365,7 +371,7 @@ void vrb_xrc_timer(struct fab_timer *timer)
 	} else {
 		ret = xrc_cm_answer(ep, told);
 		if (ret && ret != -FI_EINPROGRESS) {
-			rdma_reject(ep->id, NULL, 0);
+			refuse(ep, 0);
 			vrb_xrc_give_up(ep, -ret, NULL, "accepting");
 		}
 	}
