@@ -48,22 +48,21 @@ void fab_view_open(struct fab_view *view, const struct fi_stats_source *source)
 
 uint32_t fab_view_cnt(const struct fab_view *view, enum fi_stats_table_kind kind)
 {
-	const struct fi_stats_table *table = &view->header.table[kind];
-	uint64_t room = table->offset < view->source->len ? view->source->len - table->offset : 0;
-
-	if (view->wrong || !table->size)
-		return 0;
-	return (uint32_t) fab_min(fab_min((uint64_t) table->cnt, room / table->size), (uint64_t) RECORDS_MAX);
+	return view->wrong ? 0 : fab_min(view->header.table[kind].cnt, (uint32_t) RECORDS_MAX);
 }
 
 bool fab_view_read(const struct fab_view *view, enum fi_stats_table_kind kind, uint32_t index, void *record,
 		   size_t size)
 {
 	const struct fi_stats_table *table = &view->header.table[kind];
+	uint64_t at = (uint64_t) index * table->size;
 
-	if (index >= fab_view_cnt(view, kind) || table->size < size)
+	if (index >= fab_view_cnt(view, kind) || table->size < size || table->offset > view->source->len)
 		return false;
-	memcpy(record, (const char *) view->source->page + table->offset + (uint64_t) index * table->size, size);
+	at += table->offset;
+	if (at + size > view->source->len)
+		return false;
+	memcpy(record, (const char *) view->source->page + at, size);
 	return true;
 }
 

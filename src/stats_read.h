@@ -19,7 +19,7 @@ struct fab_view {
 
 /* Look at a page. view->wrong says whether it can be read. */
 void fab_view_open(struct fab_view *view, const struct fi_stats_source *source);
-/* The number of records of a table that are there. */
+/* The number of records that a table should have; of some, the page may lack a part. */
 uint32_t fab_view_cnt(const struct fab_view *view, enum fi_stats_table_kind table);
 /* Copy the first `size` bytes of a record. False: there is no such record, or it is shorter. */
 bool fab_view_read(const struct fab_view *view, enum fi_stats_table_kind table, uint32_t index, void *record,

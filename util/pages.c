@@ -249,20 +249,20 @@ bool page_header(const struct page *page, struct fi_stats_header *header)
 	return header->magic == FI_STATS_MAGIC && header->version == FI_STATS_VERSION;
 }
 
-const void *page_record(const struct page *page, const struct fi_stats_header *header, uint32_t table,
-			uint32_t index, size_t len)
+const void *page_bytes(const struct page *page, const struct fi_stats_header *header, uint32_t table, uint32_t index,
+		       uint64_t offset, size_t len)
 {
-	const struct fi_stats_table *of;
+	struct fi_stats_table of;
 	uint64_t at;
 
 	if (table >= FI_STATS_TABLES)
 		return NULL;
-	of = &header->table[table];
-	at = of->offset + (uint64_t) index * of->size;
-	if (index >= of->cnt || index >= RECORDS_MAX || of->offset > page->source.len || !of->size ||
-	    of->size < len || at + of->size > page->source.len)
+	of = header->table[table];
+	if (index >= of.cnt || index >= RECORDS_MAX || of.size < len || offset > of.size - len ||
+	    of.offset > page->source.len)
 		return NULL;
-	return (const char *) page->source.page + at;
+	at = of.offset + (uint64_t) index * of.size + offset;
+	return at + len <= page->source.len ? (const char *) page->source.page + at : NULL;
 }
 
 /* The table of engines of a page, if all of it is there. */

@@ -29,44 +29,52 @@ static bool name_is_valid(const char *name, size_t size)
 
 /* The labels of a record: its process, and what it is of. */
 static void put_labels(FILE *out, const struct page *page, const struct fi_stats_header *header, uint32_t kind,
-		       uint32_t index, const char *record)
+		       uint32_t index)
 {
-	const struct fi_stats_peer *peer = (const void *) record;
-	const struct fi_stats_ep *ep = kind == FI_STATS_EPS ? (const void *) record : NULL;
+	const void *peer_at = NULL, *ep_at = NULL;
+	struct fi_stats_peer peer;
+	struct fi_stats_ep ep;
 
+	if (kind == FI_STATS_PEERS)
+		peer_at = page_record(page, header, kind, index, sizeof(peer));
 	fprintf(out, "{pid=\"%" PRIu32 "\",rank=\"", header->pid);
 	put_value(out, header->rank, sizeof(header->rank));
-	if (kind == FI_STATS_PEERS) {
-		ep = (const void *) page_record(page, header, FI_STATS_EPS, peer->ep, 0);
+	if (peer_at) {
+		memcpy(&peer, peer_at, sizeof(peer));
 		fprintf(out, "\",peer=\"");
-		put_value(out, peer->addr, sizeof(peer->addr));
+		put_value(out, peer.addr, sizeof(peer.addr));
+		index = peer.ep;
 	}
-	if (ep) {
+	if (kind != FI_STATS_ENGINES)
+		ep_at = page_record(page, header, FI_STATS_EPS, index, sizeof(ep));
+	if (ep_at) {
+		memcpy(&ep, ep_at, sizeof(ep));
 		fprintf(out, "\",provider=\"");
-		put_value(out, ep->prov, sizeof(ep->prov));
-		fprintf(out, "\",endpoint=\"%" PRIu32, kind == FI_STATS_PEERS ? peer->ep : index);
+		put_value(out, ep.prov, sizeof(ep.prov));
+		fprintf(out, "\",endpoint=\"%" PRIu32, index);
 	} else {
 		fprintf(out, "\",index=\"%" PRIu32, index);
 	}
 	fprintf(out, "\"} ");
 }
 
-/* The sample of a label in a record, which is in use. */
+/* The sample of a label in a record, if that is in use. */
 static void put_sample(FILE *out, const struct page *page, const struct fi_stats_header *header,
 		       const struct fi_stats_label *label, uint32_t index)
 {
-	const char *record = page_record(page, header, label->table, index, 0);
+	const void *used_at = page_record(page, header, label->table, index, sizeof(uint32_t));
+	const void *value_at = page_bytes(page, header, label->table, index, label->offset, sizeof(uint64_t));
 	uint32_t used;
 	uint64_t value;
 
-	if (!record || label->offset + sizeof(value) > header->table[label->table].size)
+	if (!used_at || !value_at)
 		return;
-	memcpy(&used, record, sizeof(used));
+	memcpy(&used, used_at, sizeof(used));
 	if (used != FI_STATS_LIVE && used != FI_STATS_GONE)
 		return;
-	memcpy(&value, record + label->offset, sizeof(value));
+	memcpy(&value, value_at, sizeof(value));
 	fprintf(out, "weft_%s%s", label->name, label->kind == FI_STATS_COUNTER ? "_total" : "");
-	put_labels(out, page, header, label->table, index, record);
+	put_labels(out, page, header, label->table, index);
 	fprintf(out, "%" PRIu64 "\n", value);
 }
 

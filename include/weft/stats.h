@@ -371,18 +371,21 @@ struct fi_stats_page {
 };
 
 /* Convert ticks of a page to CLOCK_MONOTONIC in nanoseconds. now_ticks and now_ns are the same moment, read by the
- * caller: fi_stats_ticks(), and clock_gettime(). */
+ * caller: fi_stats_ticks(), and clock_gettime(). What is farther away than 146 years is 146 years away. */
 static inline int64_t fi_stats_ns(const struct fi_stats_header *header, uint64_t ticks, uint64_t now_ticks,
 				  uint64_t now_ns)
 {
-	double span = (double) (now_ticks - header->open_ticks);
+	const uint64_t span = now_ticks > header->open_ticks ? now_ticks - header->open_ticks : 0;
+	const double farthest = (double) (INT64_MAX / 2);
+	double ago;
 
 	if (header->clock == FI_STATS_CLOCK_MONOTONIC)
 		return (int64_t) ticks;
-	if (now_ticks <= header->open_ticks || now_ns <= header->open_ns)
+	if (!span || now_ns <= header->open_ns)
 		return (int64_t) now_ns;
-	return (int64_t) now_ns - (int64_t) ((double) (int64_t) (now_ticks - ticks) / span *
-					     (double) (now_ns - header->open_ns));
+	ago = (double) (int64_t) (now_ticks - ticks) / (double) span * (double) (now_ns - header->open_ns);
+	ago = ago > farthest ? farthest : ago < -farthest ? -farthest : ago;
+	return (int64_t) (now_ns - (uint64_t) (int64_t) ago);
 }
 
 /* Read the clock FI_STATS_CLOCK_TSC; 0 where there is none. */

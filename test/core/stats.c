@@ -104,12 +104,25 @@ static void object_hands_out_the_page(void **state)
 	assert_int_equal(fi_close(fid), 0);
 }
 
+/* A page may say anything. What is far in the future or the past, stays there. */
+static void times_do_not_overflow(void **state)
+{
+	const struct fi_stats_header header = { .clock = FI_STATS_CLOCK_TSC, .open_ticks = 1, .open_ns = 1 };
+	const uint64_t now_ns = UINT64_C(1000000000000000000);
+
+	(void) state;
+	assert_true(fi_stats_ns(&header, UINT64_MAX / 2, 2, now_ns) > (int64_t) now_ns);
+	assert_true(fi_stats_ns(&header, 0, UINT64_MAX / 2, now_ns) < 10);
+	assert_int_equal(fi_stats_ns(&header, 2, 2, now_ns), now_ns);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_that_wait_for_each_other_are_a_cycle),
 		cmocka_unit_test(rubbish_does_no_harm),
 		cmocka_unit_test(object_hands_out_the_page),
+		cmocka_unit_test(times_do_not_overflow),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,6 +61,29 @@ int strncmp(const char *a, const char *b, size_t n)
 	return 0;
 }
 
+size_t strnlen(const char *s, size_t max)
+{
+	size_t n = 0;
+
+	//@ loop unroll 1100;
+	while (n < max && s[n])
+		n++;
+	return n;
+}
+
+/* For sets and parts without a NUL in their first byte. */
+char *strstr(const char *s, const char *part)
+{
+	const size_t len = strlen(part);
+
+	//@ loop unroll 1100;
+	for (; *s; s++) {
+		if (!strncmp(s, part, len))
+			return (char *) s;
+	}
+	return NULL;
+}
+
 /* A number ends anywhere in its text. */
 unsigned long strtoul(const char *s, char **end, int base)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The account of what is held for peers (prov/tcp/account): its sums by class; and answers that a peer does not read.
- * Messages of strangers: stranger.c.
+ * The account of what is held for peers (prov/tcp/account): its sums by class; and answers that a peer does not
+ * read, and the time that its requests take. Messages of strangers: stranger.c.
  */
+#include <errno.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -196,6 +197,83 @@ static void strangers_get_a_share_of_answers(void **state)
 	peer_close(&friend, friend_fd);
 }
 
+/* ---- time ---- */
+
+#define COST_NS		1000		/* of a request, by this clock, which stands still otherwise */
+#define SHARE_NS	15000
+#define LOOKS		60
+
+static const struct fab_clock_ops *real_clock;
+static const struct tcp_conn *costly;
+static uint64_t begin_ns;
+
+static uint64_t costs_ns(void)
+{
+	return begin_ns + COST_NS * answered(costly);
+}
+
+static uint64_t real_random64(void)
+{
+	return real_clock->random64();
+}
+
+static const struct fab_clock_ops counted_clock = { costs_ns, real_random64 };
+
+/* As many requests as the socket takes. */
+static void pour(int fd)
+{
+	static size_t at;
+	ssize_t n;
+
+	while ((n = send(fd, (char *) refused_read + at, sizeof(refused_read) - at, MSG_DONTWAIT)) > 0)
+		at = (at + n) % sizeof(refused_read);
+	assert_int_equal(errno, EAGAIN);
+}
+
+/* The most requests that are handled in one look, in the second half of some looks, in each of which the other peer has
+ * one. */
+static uint32_t most_of_a_look(struct node *node, int fd, int other)
+{
+	uint32_t most = 0;
+
+	for (int i = 0; i < LOOKS; i++) {
+		uint32_t before = answered(costly);
+
+		pour(fd);
+		if (other >= 0)
+			raw_send(other, refused_read, sizeof(*refused_read));
+		drive(node);
+		if (i >= LOOKS / 2)
+			most = fab_max(most, answered(costly) - before);
+	}
+	return most;
+}
+
+/* A known peer that always has costly requests gets as many of them handled in a pass as take a share of it; when it is
+ * alone, as many as a read brings. */
+static void costly_requests_share_a_pass(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node), other = peer_open(node);
+	struct tcp_conn *conn, *other_conn;
+	int fd_other = mute_peer(node, &other, &other_conn), fd = mute_peer(node, &peer, &conn);
+	uint32_t beside, alone;
+
+	costly = conn;
+	real_clock = fab_clock;
+	begin_ns = real_clock->now_ns();
+	fab_clock = &counted_clock;
+	beside = most_of_a_look(node, fd, fd_other);
+	alone = most_of_a_look(node, fd, -1);
+	fab_clock = real_clock;
+	print_message("# %u requests in a look beside another peer, %u alone\n", beside, alone);
+	assert_in_range(beside, 1, 2 * SHARE_NS / COST_NS);	/* a pass reads it twice when it asks epoll, too */
+	assert_in_range(alone, 1000, UINT32_MAX);
+	assert_true(is_up(node, conn));
+	peer_close(&peer, fd);
+	peer_close(&other, fd_other);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -204,6 +282,7 @@ int main(void)
 		cmocka_unit_test(a_peer_moves_with_all_that_is_held_for_it),
 		TEST(unread_answers_are_packed),
 		TEST(strangers_get_a_share_of_answers),
+		TEST(costly_requests_share_a_pass),
 	};
 
 	test_clock_start();

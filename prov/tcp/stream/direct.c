@@ -291,24 +291,25 @@ static void direct_fail(struct tcp_conn *conn, int err)
 	}
 }
 
-/* Copy the entries of the first n bytes of iov. Returns their number. */
-static uint32_t direct_part(struct iovec *to, const struct iovec *iov, uint64_t n)
+/* Copy the entries of the first n bytes of iov, which has cnt entries. Returns their number. */
+static uint32_t direct_part(struct iovec *to, const struct iovec *iov, uint32_t cnt, uint64_t n)
 {
-	uint32_t cnt = 0;
+	uint32_t used = 0;
 
-	for (; n; iov++) {
-		size_t len = fab_min((uint64_t) iov->iov_len, n);
+	for (uint32_t i = 0; i < cnt && n; i++) {
+		size_t len = fab_min((uint64_t) iov[i].iov_len, n);
 
 		if (len)
-			to[cnt++] = (struct iovec) { iov->iov_base, len };
+			to[used++] = (struct iovec) { iov[i].iov_base, len };
 		n -= len;
 	}
-	return cnt;
+	return used;
 }
 
-static void direct_advance(struct tcp_direct *direct, uint64_t n)
+/* n bytes of the pieces, of which there are cnt, were read. */
+static void direct_advance(struct tcp_direct *direct, uint32_t cnt, uint64_t n)
 {
-	while (n) {
+	while (n && direct->cur < cnt) {
 		struct iovec *piece = &direct->piece[direct->cur];
 		size_t len = fab_min((uint64_t) piece->iov_len, n);
 
@@ -326,22 +327,22 @@ static void direct_step(struct tcp_conn *conn)
 	struct tcp_direct *direct = conn->direct.state;
 	struct iovec to[TCP_IOV_LIMIT + 1], from[TCP_PIECES_MAX + 1];
 	struct tcp_rx_state *rx = &conn->rx;
-	uint32_t to_cnt, from_cnt;
+	uint32_t cnt = TCP_PIECE_CNT(rx->hdr.flags), to_cnt, from_cnt;
 	uint64_t n;
 	int ret;
 
 	tcp_rx_recheck_region(conn);
 	n = fab_min(rx->left, (uint64_t) STEP_LEN);
 	if (n) {
-		to_cnt = direct_part(to, rx->iov + rx->iov_cur, n);
-		from_cnt = direct_part(from, direct->piece + direct->cur, n);
+		to_cnt = direct_part(to, rx->iov + rx->iov_cur, rx->iov_cnt - rx->iov_cur, n);
+		from_cnt = direct_part(from, direct->piece + direct->cur, cnt - direct->cur, n);
 		ret = tcp_reader_read(&direct->reader, to, to_cnt, from, from_cnt, n);
 		if (ret) {
 			direct_fail(conn, -ret);
 			return;
 		}
 		tcp_rx_advance(rx, n);
-		direct_advance(direct, n);
+		direct_advance(direct, cnt, n);
 		direct->pass_len += n;
 	}
 	if (rx->left)

@@ -16,14 +16,16 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "tcp/params/params.h"
 
 /* If payloads of TCP_RX_BULK_LEN follow one another, no more than this is staged. */
 #define RX_BULK_STAGE	4096
-/* A read from a stranger: as many bytes as take a turn, but no less than the first, and no more than the second while
- * others have something to be read. Forty bytes may ask for a megabyte. */
-#define RX_STRANGER_LEAST	512
+/* A read has as many bytes as can be handled in a peer's share of a pass: forty bytes may ask for a megabyte. Of a
+ * stranger that is a turn, and no more than RX_STRANGER_MOST while others have something to be read. */
+#define RX_LEAST		512
 #define RX_STRANGER_MOST	4096
+#define RX_SHARE_NS		15000
 
 /* ---- frame headers ---- */
 
@@ -554,7 +556,7 @@ void tcp_rx_learn_cost(struct tcp_conn *conn)
 	uint32_t stage = conn->rx.stage;
 
 	conn->rx.stage = fab_engine_turn_is_over(conn->ep->base.engine) ?
-			 fab_max(stage / 4, (uint32_t) RX_STRANGER_LEAST) :
+			 fab_max(stage / 4, (uint32_t) RX_LEAST) :
 			 fab_min(2 * stage, (uint32_t) FAB_STAGING_LEN);
 }
 
@@ -634,6 +636,29 @@ void tcp_rx_records_end(struct tcp_conn *conn)
 		tcp_rx_tell(conn);
 }
 
+/* True if others have data, too: sources that are read in each pass, or that epoll has reported last. */
+static bool rx_has_company(const struct fab_engine *engine)
+{
+	return engine->sources.hot_cnt > 1 || engine->epoll.cnt > 1;
+}
+
+/* Handle what a read has brought that has filled its room. There is more, so the next reads become as long as takes a
+ * share of a pass, and if nobody else has data, as long as can be. */
+static __attribute__((noinline)) void rx_handle_measured(struct tcp_conn *conn, const uint8_t *staging, size_t staged)
+{
+	uint64_t begun = fab_now_ns(), took;
+	uint32_t *stage = &conn->rx.stage;
+
+	tcp_rx_handle(conn, staging, staged);
+	if (rx_is_stranger(conn))
+		return;			/* its turns are measured */
+	took = fab_now_ns() - begun;
+	if (took > RX_SHARE_NS && rx_has_company(conn->ep->base.engine))
+		*stage = fab_max((uint32_t) (*stage * RX_SHARE_NS / took), (uint32_t) RX_LEAST);
+	else if (2 * took < RX_SHARE_NS || !rx_has_company(conn->ep->base.engine))
+		*stage = fab_min(2 * *stage, (uint32_t) FAB_STAGING_LEN);
+}
+
 /* A read in state UP has returned n, and left `staged` bytes in staging. True if anything came. */
 static inline bool rx_has_read(struct tcp_conn *conn, const uint8_t *staging, ssize_t n, size_t staged)
 {
@@ -648,7 +673,10 @@ static inline bool rx_has_read(struct tcp_conn *conn, const uint8_t *staging, ss
 	}
 	conn->owed.ack_len = (conn->owed.ack_cnt ? conn->owed.ack_len : 0) + n;
 	conn->used.recv_pass = conn->src.engine->pass_cnt;
-	tcp_rx_handle(conn, staging, staged);
+	if (__builtin_expect(conn->rx.more, 0))
+		rx_handle_measured(conn, staging, staged);
+	else
+		tcp_rx_handle(conn, staging, staged);
 	if (conn->state == TCP_CONN_UP)
 		fab_source_hot(&conn->src);
 	return true;
