@@ -56,14 +56,17 @@ static struct fi_ops_domain domain_ops = {
 	.srx_ctx = domain_srx_ctx,
 };
 
-static const struct fab_domain_ops domain_tables = {
-	.fid = &domain_fid_ops,
-	.domain = &domain_ops,
-	.mr = &vrb_mr_ops,
-	.lend = fab_lend,
-	.ep_init = vrb_ep_init,
-	.ep_size = sizeof(struct vrb_ep),
-};
+/* The tables of domains of each kind, in the order of vrb_kinds: endpoints have different sizes. */
+static struct fab_domain_ops domain_tables[VRB_KIND_CNT];
+
+static const struct fab_domain_ops *tables_of(const struct vrb_kind *kind)
+{
+	size_t i = 0;
+
+	while (vrb_kinds[i] != kind)
+		i++;
+	return &domain_tables[i];
+}
 
 static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, const struct fi_info *info, void *context)
 {
@@ -75,7 +78,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 		VRB_WARN(FI_LOG_DOMAIN, "ibv_alloc_pd on %s: %s\n", domain->dev->name, strerror(errno));
 		return ret;
 	}
-	ret = fab_domain_init(&domain->base, fabric, info, &domain_tables, context);
+	ret = fab_domain_init(&domain->base, fabric, info, tables_of(domain->kind), context);
 	if (ret) {
 		ibv_dealloc_pd(domain->pd);
 		return ret;
@@ -139,4 +142,9 @@ void vrb_domain_fill_ops(void)
 	FAB_OPS_FILL(&domain_fid_ops);
 	FAB_OPS_FILL(&domain_ops);
 	FAB_OPS_FILL(&fabric_ops);
+	for (size_t i = 0; i < VRB_KIND_CNT; i++)
+		domain_tables[i] = (struct fab_domain_ops) {
+			.fid = &domain_fid_ops, .domain = &domain_ops, .mr = &vrb_mr_ops, .lend = fab_lend,
+			.ep_init = vrb_ep_init, .ep_size = vrb_kinds[i]->ep_size,
+		};
 }

@@ -73,7 +73,7 @@ void vrb_srq_destroy(const struct vrb_ep *ep, struct ibv_srq *srq)
 static void stop_watches(struct vrb_ep *ep)
 {
 	vrb_watch_stop(&ep->qp_watch);
-	vrb_watch_stop(&ep->rq_watch);
+	vrb_watch_stop(&ep->srq_watch);
 }
 
 static int ep_activate(struct fab_ep *base)
@@ -100,12 +100,12 @@ static int ep_activate(struct fab_ep *base)
 		ret = vrb_hw_cq_take_id(domain, ep->hw_cq, ep->id);
 	if (ret)
 		goto destroy;
-	if (!ep->rq && ep->srx)
-		ep->rq = ep->srx->srq;
+	if (!ep->srq && ep->srx)
+		ep->srq = ep->srx->srq;
 	if (ep->qp)
 		vrb_watch_start(&ep->qp_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->qp);
-	if (ep->rq)
-		vrb_watch_start(&ep->rq_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->rq);
+	if (ep->srq)
+		vrb_watch_start(&ep->srq_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->srq);
 	fab_engine_lock(ep->base.engine);
 	ep->base.enabled = true;
 	fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
@@ -116,7 +116,7 @@ static int ep_activate(struct fab_ep *base)
 
 destroy:
 	ep->kind->destroy(ep);
-	ep->rq = NULL;
+	ep->srq = NULL;
 put_hw_cq:
 	vrb_hw_cq_put(domain, ep->hw_cq, ep->reserved);
 	ep->hw_cq = NULL;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Endpoints of every kind. The engine's lock guards all fields that change after open; "lock held" means that lock.
+ * What endpoints of every kind have. Each kind embeds a struct vrb_ep at the beginning of its own (struct vrb_rc_ep,
+ * vrb_ud_ep, vrb_xrc_ep), as shared receive contexts do (struct vrb_srx). The engine's lock guards all fields that
+ * change after open; "lock held" means that lock.
  */
 #ifndef VRB_EP_H
 #define VRB_EP_H
@@ -44,19 +46,15 @@ enum vrb_ep_state {
 struct vrb_ep {
 	struct fab_ep base;
 	const struct vrb_kind *kind;
-	struct vrb_xrc_ep *xrc;		/* used by xrc.c */
 	enum vrb_ep_state state;
 	struct rdma_cm_id *id;		/* owned by the kind, like qp; NULL: the kind has no connections */
 	struct vrb_cm_sink sink;	/* of id, until the endpoint stops */
 	struct ibv_qp *qp;		/* NULL before fi_enable */
-	const void *rq;			/* the shared receive queue of its receives, or NULL */
-	struct ibv_ah *own_ah;		/* ud.c, owned: to this port; NULL before fi_enable, and for other kinds */
-	struct vrb_named *named;	/* ud.c, owned: by which others find it (names.h); NULL if they cannot */
+	const struct ibv_srq *srq;	/* borrowed: the shared receive queue of its receives, or NULL */
 	union fab_any_addr peer;
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
-	struct fab_timer accepted;	/* rc.c: delays FI_CONNECTED of an accepted connection */
 	struct vrb_alive alive;
 	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
 	const char *end_why;
@@ -64,7 +62,7 @@ struct vrb_ep {
 	bool shutdown_told;		/* the application has been told of the end */
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
-	struct vrb_hw_cq *tx_hw;	/* XRC: the queue of its initiator, which another endpoint may have made */
+	struct vrb_hw_cq *tx_hw;	/* where sends complete if not there: XRC; or NULL */
 	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
 	uint32_t reserved;
 	uint32_t inline_max;		/* bytes, with the kind's prefix, like max_msg_size */
@@ -78,13 +76,12 @@ struct vrb_ep {
 	uint32_t tx_mask;		/* entries of the ring less one: a power of two */
 	uint32_t tx_size;		/* outstanding at most */
 	uint32_t tx_head, tx_tail;
-	uint32_t last_read;		/* rc.c: position of the last read in the order of posting */
 	uint32_t tx_quiet;		/* requests posted since the last signaled one */
 	uint32_t tx_quiet_max;		/* as many unsignaled requests may follow each other */
 	struct fab_pool rx_pool;	/* struct vrb_rx: receives outstanding */
 	uint32_t rx_size, rx_cnt;
 	struct vrb_srx *srx;		/* borrowed: its receives are of this context (a context: itself); or NULL */
-	struct vrb_watch qp_watch, rq_watch;	/* of qp and rq, while it has them */
+	struct vrb_watch qp_watch, srq_watch;	/* of qp and srq, while it has them */
 	bool last_due;			/* its queue pair has been connected, so VRB_TOLD_LAST will come */
 	struct fab_list taker;		/* in srx->takers, under qpn: vrb_srx_join() */
 	uint32_t qpn;			/* of the queue pair that takes its receives: its own, or its XRC target */

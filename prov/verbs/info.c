@@ -127,14 +127,13 @@ bool vrb_info_relaxed(const struct fi_info *info)
 
 /* ---- kinds ---- */
 
-const struct vrb_kind *const vrb_kinds[] = { &vrb_rc, &vrb_xrc_kind, &vrb_ud };
-const size_t vrb_kind_cnt = fab_countof(vrb_kinds);
+const struct vrb_kind *const vrb_kinds[VRB_KIND_CNT] = { &vrb_rc, &vrb_xrc_kind, &vrb_ud };
 
 const struct vrb_kind *vrb_kind_of(const char *domain, const char *device)
 {
 	size_t len = strlen(device), i;
 
-	for (i = 0; i < vrb_kind_cnt && !strncmp(domain, device, len); i++) {
+	for (i = 0; i < VRB_KIND_CNT && !strncmp(domain, device, len); i++) {
 		if (!strcmp(domain + len, vrb_kinds[i]->suffix))
 			return vrb_kinds[i];
 	}
@@ -265,7 +264,7 @@ static int vrb_info_answer(const struct vrb_query *query, struct fi_info **info)
 	int ret = -FI_ENODATA;
 
 	*info = NULL;
-	for (size_t i = 0; i < vrb_kind_cnt && ret != -FI_ENOMEM; i++) {
+	for (size_t i = 0; i < VRB_KIND_CNT && ret != -FI_ENOMEM; i++) {
 		const struct vrb_kind *kind = kind_in_turn(i);
 
 		ret = kind->getinfo(kind, query, end);

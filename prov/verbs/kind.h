@@ -21,6 +21,7 @@ struct vrb_query {
  * 0, or -FI_E* and has logged it, unless it says otherwise. */
 struct vrb_kind {
 	enum fi_ep_type ep_type;
+	size_t ep_size;			/* bytes of the kind's endpoint, which begins with a struct vrb_ep */
 	const char *suffix;		/* of a domain's name, behind the device's: each kind has domains of its own */
 	uint32_t prefix;		/* bytes before a message, in the buffers of both ends, that are not sent */
 
@@ -89,8 +90,8 @@ extern const struct vrb_kind vrb_ud;	/* ud.c */
 extern const struct vrb_kind vrb_xrc_kind;	/* xrc.c */
 
 /* All kinds, in the order of their entries in the answer of fi_getinfo(). */
-extern const struct vrb_kind *const vrb_kinds[];
-extern const size_t vrb_kind_cnt;
+#define VRB_KIND_CNT	3
+extern const struct vrb_kind *const vrb_kinds[VRB_KIND_CNT];
 
 /* The kind of endpoints in a domain of this name, on the device of this name. NULL: the domain is not of the device, or
  * its suffix is of no kind. */

@@ -93,11 +93,11 @@ void vrb_hw_cq_removed(struct vrb_hw_cq *hw, int err, const char *why)
 	all_lost(hw->poller, err, why);
 }
 
-/* The queue pair or receive queue of an endpoint has failed. The queue pair goes into the error state, and outstanding
- * requests are reported as usual. */
+/* The queue pair or shared receive queue of an endpoint has failed. The queue pair goes into the error state, and
+ * outstanding requests are reported as usual. */
 static void endpoint_lost(struct vrb_ep *ep)
 {
-	vrb_cm_lost(ep, FI_EIO, "the device's queue pair or receive queue has failed");
+	vrb_cm_lost(ep, FI_EIO, "the device's queue pair or shared receive queue has failed");
 	if (!ep->kind->disconnect)
 		ep->kind->halt(ep);
 }
@@ -106,7 +106,7 @@ static void look_at_endpoint(struct vrb_ep *ep)
 {
 	unsigned told = vrb_watch_take(&ep->qp_watch, VRB_TOLD_AT_ONCE);
 
-	told |= vrb_watch_take(&ep->rq_watch, VRB_TOLD_AT_ONCE);
+	told |= vrb_watch_take(&ep->srq_watch, VRB_TOLD_AT_ONCE);
 	if (told & VRB_TOLD_FAILED)
 		endpoint_lost(ep);
 	else if (told & VRB_TOLD_ESTABLISHED)

@@ -40,7 +40,7 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
  * count entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock
  * held. */
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
-/* The same where entries of a receive queue that was just destroyed may be left, `stale` of them at most. The driver
+/* The same where entries of an SRQ that was just destroyed may be left, `stale` of them at most. The driver
  * may not know such an entry, and the poll that meets it fails. Lock held. */
 void vrb_hw_cq_settle(struct vrb_hw_cq *hw_cq, uint32_t stale);
 /* Move a CM id to the channel of the queue's engine, whose passes handle its events from now on. 0 or -errno, logged.

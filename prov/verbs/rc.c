@@ -15,6 +15,17 @@
 #include "common/net/net.h"
 #include "verbs/srx.h"
 
+struct vrb_rc_ep {
+	struct vrb_ep ep;
+	struct fab_timer accepted;	/* delays FI_CONNECTED of an accepted connection */
+	uint32_t last_read;		/* position of the last read in the order of posting */
+};
+
+static struct vrb_rc_ep *rc_of(struct vrb_ep *ep)
+{
+	return fab_container(ep, struct vrb_rc_ep, ep);
+}
+
 static bool rc_offered(const struct vrb_device *dev)
 {
 	(void) dev;
@@ -100,7 +111,7 @@ static int same_device(const struct vrb_ep *ep)
 /* The delay of rc_event() is over. */
 static void accepted_fire(struct fab_timer *timer)
 {
-	struct vrb_ep *ep = fab_container(timer, struct vrb_ep, accepted);
+	struct vrb_ep *ep = &fab_container(timer, struct vrb_rc_ep, accepted)->ep;
 
 	if (ep->state == VRB_EP_CONNECTING)
 		vrb_cm_connected(ep, NULL);
@@ -131,7 +142,6 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 	struct rdma_event_channel *channel;
 	int ret = channel_of(vrb_domain_of(ep), &channel);
 
-	fab_timer_init(&ep->accepted, accepted_fire);
 	if (!ret)
 		ret = id_init(ep, info, channel);
 	if (!ret)
@@ -145,6 +155,12 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 	return 0;
 }
 
+static int rc_open(struct vrb_ep *ep, const struct fi_info *info)
+{
+	fab_timer_init(&rc_of(ep)->accepted, accepted_fire);
+	return vrb_id_open(ep, info);
+}
+
 /* ---- the queue pair ---- */
 
 /* post.c expects requests to complete in order. So where they overtake reads (vrb_quirks.reads_overtaken), a request
@@ -153,9 +169,9 @@ static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_se
 {
 	(void) addr;
 	if (wr->opcode == IBV_WR_RDMA_READ) {
-		ep->last_read = ep->tx_tail;
+		rc_of(ep)->last_read = ep->tx_tail;
 		wr->send_flags &= ~(unsigned) IBV_SEND_FENCE;
-	} else if (ep->last_read - ep->tx_head < ep->tx_tail - ep->tx_head) {
+	} else if (rc_of(ep)->last_read - ep->tx_head < ep->tx_tail - ep->tx_head) {
 		wr->send_flags |= IBV_SEND_FENCE;
 	}
 	return 0;
@@ -178,7 +194,7 @@ static int rc_create(struct vrb_ep *ep)
 
 static void rc_destroy(struct vrb_ep *ep)
 {
-	fab_timer_stop(&ep->accepted);
+	fab_timer_stop(&rc_of(ep)->accepted);
 	rdma_destroy_qp(ep->id);
 	ep->qp = NULL;
 }
@@ -247,7 +263,7 @@ static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	if (established)
 		set_rnr_timer(ep);
 	if (established && ep->base.info->handle && quirks->accepted_ns)
-		fab_timer_start(ep->base.engine, &ep->accepted, fab_now_ns() + quirks->accepted_ns);
+		fab_timer_start(ep->base.engine, &rc_of(ep)->accepted, fab_now_ns() + quirks->accepted_ns);
 	else
 		vrb_cm_event(ep, event);
 }
@@ -264,6 +280,7 @@ static bool rc_probes(const struct vrb_ep *ep)
 
 const struct vrb_kind vrb_rc = {
 	.ep_type = FI_EP_MSG,
+	.ep_size = sizeof(struct vrb_rc_ep),
 	.suffix = "",
 	.getinfo = vrb_msg_getinfo,
 	.offered = rc_offered,
@@ -272,7 +289,7 @@ const struct vrb_kind vrb_rc = {
 	.cm_data_max = VRB_CM_DATA_MAX,
 	.av_open = fab_av_open,
 	.srx = &vrb_rc_srx,
-	.open = vrb_id_open,
+	.open = rc_open,
 	.close = vrb_id_close,
 	.create = rc_create,
 	.destroy = rc_destroy,

@@ -17,6 +17,17 @@
 #include "base/bits.h"
 #include "common/ops/ops.h"
 
+struct vrb_ud_ep {
+	struct vrb_ep ep;
+	struct ibv_ah *own_ah;		/* owned: to this port; NULL before fi_enable */
+	struct vrb_named *named;	/* owned: by which others find it (names.h); NULL if they cannot */
+};
+
+static struct vrb_ud_ep *ud_of(struct vrb_ep *ep)
+{
+	return fab_container(ep, struct vrb_ud_ep, ep);
+}
+
 /* ---- endpoints ---- */
 
 /* The queue pair will use the domain's port, so the info must name the same. */
@@ -58,8 +69,8 @@ static int make_own_ah(struct vrb_ep *ep)
 	struct vrb_gids gids;
 
 	if (vrb_ud_port_name(domain->dev, &gids, &own))
-		ep->own_ah = vrb_ud_ah(domain, &gids, &own);
-	if (ep->own_ah)
+		ud_of(ep)->own_ah = vrb_ud_ah(domain, &gids, &own);
+	if (ud_of(ep)->own_ah)
 		return 0;
 	VRB_WARN(FI_LOG_EP_CTRL, "no address handle of %s, port %u for itself: ibv_create_ah: %s\n", domain->dev->name,
 		 domain->dev->port_num, strerror(errno));
@@ -106,26 +117,26 @@ static int ud_create(struct vrb_ep *ep)
 	ep->inline_max = vrb_inline_max(ep, &attr.cap) + VRB_UD_PREFIX;
 	ep->state = VRB_EP_CONNECTED;
 	if (vrb_params.use_name_server && ep_name(ep, &name) && name.service)
-		ep->named = vrb_named_open(&name);
+		ud_of(ep)->named = vrb_named_open(&name);
 	return 0;
 
 destroy_qp:
 	ibv_destroy_qp(ep->qp);
 	ep->qp = NULL;
 destroy_ah:
-	ibv_destroy_ah(ep->own_ah);
-	ep->own_ah = NULL;
+	ibv_destroy_ah(ud_of(ep)->own_ah);
+	ud_of(ep)->own_ah = NULL;
 	return ret;
 }
 
 static void ud_destroy(struct vrb_ep *ep)
 {
-	vrb_named_close(ep->named);
-	ep->named = NULL;
+	vrb_named_close(ud_of(ep)->named);
+	ud_of(ep)->named = NULL;
 	ibv_destroy_qp(ep->qp);
 	ep->qp = NULL;
-	ibv_destroy_ah(ep->own_ah);
-	ep->own_ah = NULL;
+	ibv_destroy_ah(ud_of(ep)->own_ah);
+	ud_of(ep)->own_ah = NULL;
 	ep->state = VRB_EP_DOWN;
 }
 
@@ -177,7 +188,7 @@ static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 
 static void ud_aim_marker(struct vrb_ep *ep, struct ibv_send_wr *wr)
 {
-	wr->wr.ud.ah = ep->own_ah;
+	wr->wr.ud.ah = ud_of(ep)->own_ah;
 	wr->wr.ud.remote_qpn = ep->qp->qp_num;
 	wr->wr.ud.remote_qkey = VRB_UD_QKEY;
 }
@@ -190,6 +201,7 @@ void vrb_ud_fill_ops(void)
 
 const struct vrb_kind vrb_ud = {
 	.ep_type = FI_EP_DGRAM,
+	.ep_size = sizeof(struct vrb_ud_ep),
 	.suffix = "-dgram",
 	.prefix = VRB_UD_PREFIX,
 	.getinfo = vrb_ud_getinfo,

@@ -60,35 +60,30 @@ static void xrc_fill(struct fi_info *info, const struct vrb_device *dev)
 
 static int xrc_open(struct vrb_ep *ep, const struct fi_info *info)
 {
-	struct vrb_xrc_ep *x = calloc(1, sizeof(*x));
-	int ret = x ? vrb_xrc_get(vrb_domain_of(ep)) : -FI_ENOMEM;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
+	int ret = vrb_xrc_get(vrb_domain_of(ep));
 
 	if (ret)
-		goto free_x;
-	x->ep = ep;
+		return ret;
 	fab_list_init(&x->user);
 	fab_list_init(&x->wait);
 	fab_timer_init(&x->timer, vrb_xrc_timer);
 	ret = vrb_id_open(ep, info);
 	if (ret)
 		goto put_xrc;
-	ep->xrc = x;
 	if (info->handle)
 		ret = vrb_xrc_up_open(ep);
 	if (!ret)
 		return 0;
-	ep->xrc = NULL;
 	vrb_id_close(ep);
 put_xrc:
 	vrb_xrc_put(vrb_domain_of(ep));
-free_x:
-	free(x);
 	return ret;
 }
 
 static void xrc_close(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	vrb_id_close(ep);
 	if (x->put_cq)
@@ -96,8 +91,6 @@ static void xrc_close(struct vrb_ep *ep)
 	vrb_xrc_put(vrb_domain_of(ep));
 	free(x->up);
 	free(x->posted);
-	free(x);
-	ep->xrc = NULL;
 }
 
 int vrb_xrc_srq_make(struct vrb_ep *ep, struct ibv_srq **out, uint32_t *num)
@@ -126,7 +119,7 @@ int vrb_xrc_srq_make(struct vrb_ep *ep, struct ibv_srq **out, uint32_t *num)
 /* An SRQ of its own, and a record of what is posted to it. */
 static int own_srq(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	uint32_t ring = 1;
 	int ret;
 
@@ -139,7 +132,7 @@ static int own_srq(struct vrb_ep *ep)
 	x->rx_mask = ring - 1;
 	ret = vrb_xrc_srq_make(ep, &x->srq, &x->srqn);
 	if (!ret)
-		ep->rq = x->srq;
+		ep->srq = x->srq;
 	return ret;
 }
 
@@ -149,7 +142,7 @@ static int xrc_create(struct vrb_ep *ep)
 					   ep->base.info->tx_attr->inject_size);
 	if (!ep->srx)
 		return own_srq(ep);
-	ep->xrc->srqn = ep->srx->srqn;
+	vrb_xrc_ep_of(ep)->srqn = ep->srx->srqn;
 	return 0;
 }
 
@@ -158,14 +151,14 @@ static int xrc_create(struct vrb_ep *ep)
 static ssize_t xrc_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	(void) addr;
-	wr->qp_type.xrc.remote_srqn = ep->xrc->peer_srqn;
+	wr->qp_type.xrc.remote_srqn = vrb_xrc_ep_of(ep)->peer_srqn;
 	wr->send_flags |= IBV_SEND_SIGNALED;
 	return 0;
 }
 
 static void xrc_aim_marker(struct vrb_ep *ep, struct ibv_send_wr *wr)
 {
-	wr->qp_type.xrc.remote_srqn = ep->xrc->peer_srqn;
+	wr->qp_type.xrc.remote_srqn = vrb_xrc_ep_of(ep)->peer_srqn;
 }
 
 static bool xrc_probes(const struct vrb_ep *ep)
@@ -175,12 +168,12 @@ static bool xrc_probes(const struct vrb_ep *ep)
 
 static bool xrc_alone(const struct vrb_ep *ep)
 {
-	return ep->xrc->ini->user_cnt == 1;
+	return vrb_xrc_ep_of(ep)->ini->user_cnt == 1;
 }
 
 static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct ibv_recv_wr *bad;
 	int ret = x->srq ? ibv_post_srq_recv(x->srq, wr, &bad) : ENOTCONN;
 
@@ -196,7 +189,7 @@ static int xrc_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
  * that were posted. Those of a shared context stay there. */
 static void end_receives(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct ibv_wc wc = { .status = IBV_WC_WR_FLUSH_ERR };
 
 	if (ep->srx)
@@ -204,10 +197,10 @@ static void end_receives(struct vrb_ep *ep)
 	if (!x->srq)
 		return;
 	vrb_hw_cq_poll(ep->hw_cq);
-	vrb_watch_stop(&ep->rq_watch);
+	vrb_watch_stop(&ep->srq_watch);
 	vrb_srq_destroy(ep, x->srq);
 	x->srq = NULL;
-	ep->rq = NULL;
+	ep->srq = NULL;
 	vrb_hw_cq_settle(ep->hw_cq, ep->rx_cnt);
 	for (uint32_t i = x->posted_cnt - ep->rx_cnt; i != x->posted_cnt; i++) {
 		wc.wr_id = x->posted[i & x->rx_mask];
@@ -226,14 +219,14 @@ static void end_initiator(struct vrb_ini *ini)
 static void xrc_disconnect(struct vrb_ep *ep)
 {
 	rdma_disconnect(ep->id);
-	if (ep->xrc->ini && ep->xrc->ini->user_cnt == 1)
-		end_initiator(ep->xrc->ini);
+	if (vrb_xrc_ep_of(ep)->ini && vrb_xrc_ep_of(ep)->ini->user_cnt == 1)
+		end_initiator(vrb_xrc_ep_of(ep)->ini);
 	end_receives(ep);
 }
 
 static void xrc_halt(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	uint64_t end = fab_now_ns() + LEAVE_NS;
 
 	vrb_xrc_up_end(ep);
@@ -254,7 +247,7 @@ static void xrc_halt(struct vrb_ep *ep)
 
 static void xrc_destroy(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	if (x->srq)
 		ibv_destroy_srq(x->srq);
@@ -267,6 +260,7 @@ static void xrc_destroy(struct vrb_ep *ep)
 
 const struct vrb_kind vrb_xrc_kind = {
 	.ep_type = FI_EP_MSG,
+	.ep_size = sizeof(struct vrb_xrc_ep),
 	.suffix = "-xrc",
 	.getinfo = vrb_msg_getinfo,
 	.offered = xrc_offered,

@@ -57,9 +57,9 @@ struct vrb_tgt {
 	unsigned ref_cnt;		/* endpoints of this process */
 };
 
-/* The XRC part of an endpoint. Guarded by the engine's lock. */
+/* An endpoint. Guarded by the engine's lock. */
 struct vrb_xrc_ep {
-	struct vrb_ep *ep;
+	struct vrb_ep ep;
 	struct ibv_srq *srq;		/* owned; NULL before fi_enable, after the end, and with a shared context */
 	uint32_t srqn;			/* of srq, or of the shared context's */
 	uint32_t peer_srqn;		/* 0: not known yet */
@@ -77,6 +77,11 @@ struct vrb_xrc_ep {
 	struct vrb_hw_cq *put_cq;	/* left by an initiator: fi_close gives put_cnt entries back */
 	uint32_t put_cnt;
 };
+
+static inline struct vrb_xrc_ep *vrb_xrc_ep_of(const struct vrb_ep *ep)
+{
+	return fab_container(ep, struct vrb_xrc_ep, ep);
+}
 
 /* The XRC part of an endpoint's domain. */
 static inline struct vrb_xrc *vrb_xrc_of(const struct vrb_ep *ep)

@@ -66,9 +66,9 @@ const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt)
 }
 
 /* Make the provider's part of a REQ or REP; it is after the application's data. */
-static struct rdma_conn_param speak(struct vrb_ep *ep)
+static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep)
 {
-	const struct vrb_xrc_ep *x = ep->xrc;
+	const struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	bool shared = x->ini->state == VRB_INI_READY;
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
@@ -103,17 +103,17 @@ static void refuse(struct vrb_ep *ep, uint8_t flags)
 
 /* ---- initiators ---- */
 
-static bool makes(const struct vrb_ep *ep)
+static bool is_maker(const struct vrb_ep *ep)
 {
-	const struct vrb_ini *ini = ep->xrc->ini;
+	const struct vrb_ini *ini = vrb_xrc_ep_of(ep)->ini;
 
 	return ini && ini->maker == ep && ini->state < VRB_INI_READY;
 }
 
 void vrb_xrc_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
 {
-	if (makes(ep))
-		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
+	if (is_maker(ep))
+		vrb_ini_settle(vrb_xrc_ep_of(ep)->ini, VRB_INI_OLD);
 	vrb_cm_refused(ep, err ? err : FI_ENOMEM, event, step);
 }
 
@@ -123,7 +123,7 @@ void vrb_xrc_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *eve
  */
 static int xrc_cm_pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct vrb_ini *ini = x->again ? NULL : vrb_ini_find(ep, tag);
 
 	if (ini && ini->state == VRB_INI_READY) {
@@ -160,14 +160,14 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 	if (ret == -FI_EINPROGRESS)
 		return;
 	if (!ret) {
-		ep->xrc->tgt = vrb_tgt_make(ep, ep->id);
-		ret = ep->xrc->tgt ? 0 : -errno;
+		vrb_xrc_ep_of(ep)->tgt = vrb_tgt_make(ep, ep->id);
+		ret = vrb_xrc_ep_of(ep)->tgt ? 0 : -errno;
 	}
 	if (ret) {
 		vrb_xrc_give_up(ep, -ret, NULL, "XRC queue pairs");
 		return;
 	}
-	param = speak(ep);
+	param = xrc_conn_param(ep);
 	if (vrb_cm_ask(ep, &param))
 		vrb_xrc_give_up(ep, errno, NULL, "rdma_connect");
 }
@@ -183,13 +183,13 @@ void vrb_xrc_join(struct vrb_ep *ep)
 	if (!ep->srx)
 		return;
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
-	vrb_srx_join(ep, ep->xrc->tgt->qp->qp_num);
+	vrb_srx_join(ep, vrb_xrc_ep_of(ep)->tgt->qp->qp_num);
 }
 
 /* Keep the target that this end needs: the one to which the peer's initiator is connected already, or the new one. */
 static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	if (!(rep->flags & VRB_XRC_SHARED))
 		return vrb_tgt_connect(ep, ep->id, x->tgt, rep->pair);
@@ -200,9 +200,9 @@ static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 
 static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct vrb_xrc_wire rep;
-	bool made = makes(ep);
+	bool made = is_maker(ep);
 	int ret = 0;
 
 	if (ep->state != VRB_EP_CONNECTING)
@@ -238,14 +238,14 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
  * initiator. The id is in use by this event, so the attempt is made a little later. */
 static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct vrb_xrc_wire rej;
 
 	if (ep->state != VRB_EP_CONNECTING || x->again ||
 	    !xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rej) ||
 	    !(rej.flags & VRB_XRC_FRESH))
 		return false;
-	if (makes(ep))
+	if (is_maker(ep))
 		return false;
 	x->again = true;
 	vrb_xrc_renew(ep);
@@ -254,7 +254,7 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 
 void vrb_xrc_renew(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	vrb_ini_leave(ep);
 	if (x->tgt)
@@ -294,7 +294,7 @@ static void refuse_target(struct vrb_ep *ep)
 /* Answer a REQ. 0, -FI_EINPROGRESS, -errno. */
 static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct rdma_conn_param param;
 	struct vrb_xrc_wire req;
 	int ret;
@@ -305,17 +305,17 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	ret = xrc_cm_pick(ep, &req.tag, may_wait);
 	if (ret)
 		return ret;
-	if (makes(ep))
+	if (is_maker(ep))
 		ret = vrb_ini_connect(ep, ep->id, req.tgt);
 	if (ret)
 		return ret;
-	param = speak(ep);
+	param = xrc_conn_param(ep);
 	return rdma_accept(ep->id, &param) ? -errno : 0;
 }
 
 int vrb_xrc_accept(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct vrb_xrc_wire req;
 	int ret = data_fits(ep);
 
@@ -345,7 +345,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 	if (!ret || ret == -FI_EINPROGRESS)
 		return 0;
 	refuse(ep, 0);
-	if (makes(ep))
+	if (is_maker(ep))
 		vrb_ini_settle(x->ini, VRB_INI_OLD);
 	return ret;
 }
@@ -356,7 +356,7 @@ void vrb_xrc_timer(struct fab_timer *timer)
 {
 	struct vrb_xrc_ep *x = fab_container(timer, struct vrb_xrc_ep, timer);
 	bool told = fab_list_empty(&x->wait);	/* false: the endpoint is still waiting, and its time is over */
-	struct vrb_ep *ep = x->ep;
+	struct vrb_ep *ep = &x->ep;
 	int ret;
 
 	fab_list_remove(&x->wait);
@@ -379,7 +379,7 @@ void vrb_xrc_timer(struct fab_timer *timer)
 
 void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	if (ep->xrc->up) {
+	if (vrb_xrc_ep_of(ep)->up) {
 		vrb_xrc_up_event(ep, event);
 		return;
 	}
@@ -396,13 +396,13 @@ void vrb_xrc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 			return;
 		break;
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (makes(ep))
-			vrb_ini_settle(ep->xrc->ini, VRB_INI_READY);
+		if (is_maker(ep))
+			vrb_ini_settle(vrb_xrc_ep_of(ep)->ini, VRB_INI_READY);
 		break;
 	default:
 		break;
 	}
 	vrb_cm_event(ep, event);
-	if (ep->state == VRB_EP_DOWN && makes(ep))
-		vrb_ini_settle(ep->xrc->ini, VRB_INI_OLD);
+	if (ep->state == VRB_EP_DOWN && is_maker(ep))
+		vrb_ini_settle(vrb_xrc_ep_of(ep)->ini, VRB_INI_OLD);
 }

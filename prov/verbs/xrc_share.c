@@ -146,7 +146,7 @@ static bool works(const struct vrb_ini *ini)
  * target. */
 static bool may_meet(const struct vrb_ini *ini, const struct vrb_ep *ep)
 {
-	const struct vrb_xrc_ep *x = ep->xrc;
+	const struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct fab_list *link;
 
 	fab_list_for_each(&ini->users, link) {
@@ -154,8 +154,8 @@ static bool may_meet(const struct vrb_ini *ini, const struct vrb_ep *ep)
 
 		if (x->peer_shares && (!user->peer_srqn || user->peer_srqn == x->peer_srqn))
 			return true;
-		if (!x->peer_srqn && user->peer_shares && (user->ep->state != VRB_EP_CONNECTED ||
-							   fab_addr_equal(&user->ep->peer.sa, &ep->peer.sa)))
+		if (!x->peer_srqn && user->peer_shares && (user->ep.state != VRB_EP_CONNECTED ||
+							   fab_addr_equal(&user->ep.peer.sa, &ep->peer.sa)))
 			return true;
 	}
 	return false;
@@ -233,8 +233,8 @@ free_ini:
 void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini)
 {
 	ini->user_cnt++;
-	fab_list_add_tail(&ini->users, &ep->xrc->user);
-	ep->xrc->ini = ini;
+	fab_list_add_tail(&ini->users, &vrb_xrc_ep_of(ep)->user);
+	vrb_xrc_ep_of(ep)->ini = ini;
 	ep->qp = ini->qp;
 	ep->tx_hw = ini->completes_to;
 	vrb_watch_start(&ep->qp_watch, vrb_hw_cq_alarm(ep->hw_cq), ep->qp);
@@ -242,7 +242,7 @@ void vrb_ini_use(struct vrb_ep *ep, struct vrb_ini *ini)
 
 int vrb_ini_connect(struct vrb_ep *ep, struct rdma_cm_id *id, uint32_t tgt)
 {
-	struct vrb_ini *ini = ep->xrc->ini;
+	struct vrb_ini *ini = vrb_xrc_ep_of(ep)->ini;
 	int ret = qp_step(ep, id, ini->qp, IBV_QPS_RTR, tgt, IBV_QP_MAX_DEST_RD_ATOMIC | IBV_QP_MIN_RNR_TIMER);
 
 	if (!ret)
@@ -264,7 +264,7 @@ void vrb_ini_settle(struct vrb_ini *ini, enum vrb_ini_state state)
 
 void vrb_ini_leave(struct vrb_ep *ep)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	struct vrb_ini *ini = x->ini;
 
 	if (!ini)

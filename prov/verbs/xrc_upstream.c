@@ -66,7 +66,7 @@ static struct rdma_conn_param up_param(struct vrb_ep *ep, struct vrb_xrc_up_wire
 	wire.version = VRB_XRC_UP_VERSION;
 	wire.port = htons(wire.port);
 	wire.tgt = htonl(wire.tgt);
-	wire.srqn = htonl(ep->xrc->srqn);
+	wire.srqn = htonl(vrb_xrc_ep_of(ep)->srqn);
 	wire.tag = htonl(wire.tag);
 	memcpy(data, &wire, sizeof(wire));
 	param.private_data = data;
@@ -84,7 +84,7 @@ static void up_failed(struct vrb_ep *ep, int err, const struct rdma_cm_event *ev
 
 static void up_connected(struct vrb_ep *ep)
 {
-	const struct vrb_xrc_up *up = ep->xrc->up;
+	const struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	size_t len;
 	const void *data;
 
@@ -115,7 +115,7 @@ static void up_ask(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_xrc_up_w
 static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct rdma_cm_event *event)
 {
 	const struct rdma_conn_param *conn = &event->param.conn;
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	struct vrb_xrc_up_wire rep;
 	int ret;
 
@@ -126,7 +126,7 @@ static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct r
 		up_failed(ep, FI_ECONNREFUSED, event, "the answer is not that of an XRC endpoint");
 		return;
 	}
-	ep->xrc->peer_srqn = rep.srqn;
+	vrb_xrc_ep_of(ep)->peer_srqn = rep.srqn;
 	ret = vrb_ini_connect(ep, id, conn->qp_num);
 	if (!ret && rdma_establish(id))
 		ret = -errno;
@@ -145,7 +145,7 @@ static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct r
 /* Accept a request. 0 or -errno. */
 static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_xrc_up_wire *req)
 {
-	struct vrb_xrc_ep *x = ep->xrc;
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	bool stream = id->ps == RDMA_PS_TCP;
 	uint8_t data[VRB_CM_DATA_MAX + 1];
 	struct rdma_conn_param param;
@@ -186,11 +186,11 @@ bool vrb_xrc_up_try(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	if (ep->state != VRB_EP_CONNECTING || ep->base.info->handle || event->status != REJ_CONSUMER ||
 	    magic == htons(VRB_XRC_MAGIC) || ep->peer.sa.sa_family == FAB_AF_IB)
 		return false;
-	ep->xrc->up = calloc(1, sizeof(*ep->xrc->up));
-	if (!ep->xrc->up)
+	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
+	if (!vrb_xrc_ep_of(ep)->up)
 		return false;
-	ep->xrc->up->ep = ep;
-	ep->xrc->up->req.tag = (uint32_t) fab_random64();
+	vrb_xrc_ep_of(ep)->up->ep = ep;
+	vrb_xrc_ep_of(ep)->up->req.tag = (uint32_t) fab_random64();
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_connect over XRC: the peer does not know our handshake; asked again "
 		"with upstream's\n");
 	vrb_xrc_renew(ep);
@@ -201,7 +201,7 @@ static int listen_at(struct vrb_ep *ep, enum rdma_port_space space, union fab_an
 {
 	int ret;
 
-	if (rdma_create_id(ep->id->channel, id, &ep->xrc->up->sink, space)) {
+	if (rdma_create_id(ep->id->channel, id, &vrb_xrc_ep_of(ep)->up->sink, space)) {
 		*id = NULL;
 		return -errno;
 	}
@@ -227,7 +227,7 @@ static void close_ports(struct vrb_xrc_up *up)
 /* Listen to both services at one port. 0 or -errno. */
 static int up_listen(struct vrb_ep *ep)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	union fab_any_addr addr = { 0 };
 	int ret = 0;
 
@@ -252,13 +252,13 @@ static void up_begin(struct vrb_ep *ep)
 	if (ret)
 		up_failed(ep, -ret, NULL, "a port for the peer's request");
 	else
-		up_ask(ep, ep->id, ep->xrc->up->req);
+		up_ask(ep, ep->id, vrb_xrc_ep_of(ep)->up->req);
 }
 
 /* The peer's reciprocal request, or somebody else's. */
 static void up_called_back(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	struct vrb_xrc_up_wire req;
 	int ret;
 
@@ -290,11 +290,11 @@ int vrb_xrc_up_open(struct vrb_ep *ep)
 	memcpy(&magic, ep->cm_data + VRB_XRC_AT, sizeof(magic));
 	if (magic == htons(VRB_XRC_MAGIC) || !up_take(ep->cm_data, sizeof(ep->cm_data), &req) || req.reciprocal)
 		return 0;
-	ep->xrc->up = calloc(1, sizeof(*ep->xrc->up));
-	if (!ep->xrc->up)
+	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
+	if (!vrb_xrc_ep_of(ep)->up)
 		return -FI_ENOMEM;
-	ep->xrc->up->ep = ep;
-	ep->xrc->up->req = req;
+	vrb_xrc_ep_of(ep)->up->ep = ep;
+	vrb_xrc_ep_of(ep)->up->req = req;
 	return 0;
 }
 
@@ -304,7 +304,7 @@ static void up_acknowledged(struct vrb_cm_sink *sink);
 /* Send the reciprocal request. */
 static void up_call_back(struct vrb_ep *ep)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	union fab_any_addr from = { 0 }, to = { 0 };
 
 	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
@@ -321,7 +321,7 @@ static void up_call_back(struct vrb_ep *ep)
 
 int vrb_xrc_up_accept(struct vrb_ep *ep)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	int ret = up_accept(ep, ep->id, &up->req);
 
 	up->sink.event = up_event;
@@ -359,7 +359,7 @@ static void up_other(struct vrb_ep *ep, struct rdma_cm_id *id, const struct rdma
 
 void vrb_xrc_up_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 
 	up->sink.event = up_event;
 	up->sink.acknowledged = up_acknowledged;
@@ -409,7 +409,7 @@ static void up_acknowledged(struct vrb_cm_sink *sink)
 
 void vrb_xrc_up_end(struct vrb_ep *ep)
 {
-	struct vrb_xrc_up *up = ep->xrc->up;
+	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 
 	if (!up)
 		return;
