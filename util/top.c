@@ -202,7 +202,7 @@ static const char *const waits[FI_STATS_STATES] = {
 	[FI_STATS_QUEUED] = "queued", [FI_STATS_SENT] = "sent", [FI_STATS_ANSWER] = "answer",
 	[FI_STATS_DELIVERY] = "delivery", [FI_STATS_FENCE] = "fence", [FI_STATS_POSTED] = "posted",
 	[FI_STATS_ARRIVING] = "arriving", [FI_STATS_KEPT] = "kept", [FI_STATS_KEPT_ANNOUNCED] = "kept_announced",
-	[FI_STATS_MEMBERS] = "members", [FI_STATS_THRESHOLD] = "threshold",
+	[FI_STATS_MEMBERS] = "members", [FI_STATS_THRESHOLD] = "threshold", [FI_STATS_REQUESTED] = "requested",
 };
 
 /* ---- rows ---- */
@@ -290,6 +290,7 @@ static struct top_row part_of(const struct look *look, const struct fi_stats_pee
 	note_wait(&part, look, &peer->pending[FI_STATS_PEER_MESSAGE]);
 	note_wait(&part, look, &peer->pending[FI_STATS_PEER_ACCESS]);
 	note_wait(&part, look, &peer->pending[FI_STATS_PEER_CONNECT]);
+	note_wait(&part, look, &peer->pending[FI_STATS_PEER_ARRIVING]);
 	return part;
 }
 

@@ -237,9 +237,9 @@ static void rows_are_sorted_by_each_key(void **state)
 		[TOP_BY_QUEUE] = "bac", [TOP_BY_KEPT] = "acb", [TOP_BY_ERRORS] = "cba", [TOP_BY_WAITS] = "bca",
 	};
 	struct top_row rows[] = {
-		{ .pid = 1, .ep = 2, .addr = "a", .out = { .ops_s = 2, .bytes_s = 1 }, .queued = 2, .kept = 3, .errors = 0 },
-		{ .pid = 2, .ep = 1, .addr = "b", .out = { .ops_s = 1, .bytes_s = 3 }, .queued = 3, .kept = 1, .errors = 1,
-		  .waits = FI_STATS_SENT, .waits_s = 5 },
+		{ .pid = 1, .ep = 2, .addr = "a", .out = { .ops_s = 2, .bytes_s = 1 }, .queued = 2, .kept = 3 },
+		{ .pid = 2, .ep = 1, .addr = "b", .out = { .ops_s = 1, .bytes_s = 3 }, .queued = 3, .kept = 1,
+		  .errors = 1, .waits = FI_STATS_SENT, .waits_s = 5 },
 		{ .pid = 3, .addr = "c", .in = { .ops_s = 3, .bytes_s = 2 }, .queued = 1, .kept = 2, .errors = 2,
 		  .waits = FI_STATS_SENT, .waits_s = 0 },
 	};
