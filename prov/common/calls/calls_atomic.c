@@ -108,7 +108,10 @@ ssize_t fab_call_atomic(struct fid_ep *fid, const struct fab_calls *calls, const
 	struct fab_atomic_op made;
 	int ret = op_of_atomic(calls, call, &made);
 
-	return ret ? ret : calls->submit(fab_calls_held(fid)->ep, &made.op);
+	if (ret)
+		return ret;
+	FAB_PROBE4(post, fab_calls_held(fid)->ep, made.op.addr, made.op.code, made.op.context);
+	return calls->submit(fab_calls_held(fid)->ep, &made.op);
 }
 
 ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,

@@ -20,6 +20,7 @@
 #define FAB_CALLS_H
 
 #include <rdma/fi_errno.h>
+#include "base/probe.h"
 #include "common/endpoint/endpoint.h"
 
 /* A provider's part of the calls. */
@@ -32,7 +33,8 @@ struct fab_calls {
 	/* For the calls that are made most, or NULL. send_one: submit for fi_send, fi_tsend, fi_inject and fi_tinject.
 	 * rma_one: submit for fi_read, fi_write and fi_inject_write, with one remote buffer. recv_now: tried before
 	 * post_recv for fi_recv and fi_trecv; FAB_OP_NOT_NOW: nothing was done. op has one local buffer, and its code
-	 * is a constant, so these may be inline functions that never store it. */
+	 * is a constant, so these may be inline functions that never store it. send_one and rma_one fire the probe
+	 * `post` themselves (base/probe.h), once they have its arguments at hand. */
 	ssize_t (*send_one)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*rma_one)(struct fab_ep *ep, const struct fab_op *op);
 	ssize_t (*recv_now)(struct fab_ep *ep, const struct fab_op *op);
@@ -151,15 +153,38 @@ CALL_INLINE uint64_t call_rx_msg_flags(struct fid_ep *fid, uint64_t flags)
 	return flags | fab_calls_held(fid)->ep->report.rx_msg_flags;
 }
 
-/* One local buffer. */
-CALL_INLINE ssize_t call_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, call_act_fn *act,
-			     struct fab_op *op)
+/* The application posts an operation, which the provider may refuse. */
+CALL_INLINE void call_note(struct fid_ep *fid, const struct fab_op *op)
+{
+	FAB_PROBE4(post, fab_calls_held(fid)->ep, op->addr, op->code, op->context);
+	(void) fid, (void) op;
+}
+
+/* One local buffer; the provider has been asked before. */
+CALL_INLINE ssize_t call_buf_again(struct fid_ep *fid, const void *buf, size_t len, void *desc, call_act_fn *act,
+				   struct fab_op *op)
 {
 	struct iovec iov = { (void *) buf, len };
 
 	op->iov = &iov;
 	op->desc = &desc;
 	op->iov_cnt = 1;
+	return act(fab_calls_held(fid)->ep, op);
+}
+
+/* One local buffer. */
+CALL_INLINE ssize_t call_buf(struct fid_ep *fid, const void *buf, size_t len, void *desc, call_act_fn *act,
+			     struct fab_op *op)
+{
+	if (!act || (act != calls.send_one && act != calls.rma_one))
+		call_note(fid, op);
+	return call_buf_again(fid, buf, len, desc, act, op);
+}
+
+/* An operation that is complete. */
+CALL_INLINE ssize_t call_op(struct fid_ep *fid, call_act_fn *act, const struct fab_op *op)
+{
+	call_note(fid, op);
 	return act(fab_calls_held(fid)->ep, op);
 }
 
@@ -172,7 +197,7 @@ CALL_INLINE ssize_t call_vec(struct fid_ep *fid, const struct iovec *iov, void *
 	op->iov = iov;
 	op->desc = desc;
 	op->iov_cnt = cnt;
-	return act(fab_calls_held(fid)->ep, op);
+	return call_op(fid, act, op);
 }
 
 /* One local buffer, and one remote buffer of the same length. */
@@ -267,21 +292,17 @@ CALL_INLINE ssize_t fab_op_of_rma(struct fid_ep *fid, const struct fab_calls *by
 
 /* ---- messages: the calls of fi_msg(3), one for each slot of struct fi_ops_msg ---- */
 
-CALL_INLINE ssize_t call_recv_by(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context,
-				 call_act_fn *act)
-{
-	return call_buf(fid, buf, len, desc, act, CALL_OP(.code = FAB_OP_RECV, .addr = addr,
-			.flags = call_rx_flags(fid), .context = context));
-}
+#define CALL_RECV(fid, src, ctx)									\
+	CALL_OP(.code = FAB_OP_RECV, .addr = (src), .flags = call_rx_flags(fid), .context = (ctx))
 
 CALL_REST ssize_t call_recv_rest(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
-	return call_recv_by(fid, buf, len, desc, addr, context, calls.post_recv);
+	return call_buf_again(fid, buf, len, desc, calls.post_recv, CALL_RECV(fid, addr, context));
 }
 
 static inline ssize_t call_recv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, void *context)
 {
-	ssize_t ret = call_recv_by(fid, buf, len, desc, addr, context, call_recv_first());
+	ssize_t ret = call_buf(fid, buf, len, desc, call_recv_first(), CALL_RECV(fid, addr, context));
 
 	return ret == FAB_OP_NOT_NOW ? call_recv_rest(fid, buf, len, desc, addr, context) : ret;
 }
@@ -298,7 +319,7 @@ static inline ssize_t call_recvmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	struct fab_op op;
 	ssize_t ret = fab_op_of_recv(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : calls.post_recv(fab_calls_held(fid)->ep, &op);
+	return ret ? ret : call_op(fid, calls.post_recv, &op);
 }
 
 static inline ssize_t call_send(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -320,7 +341,7 @@ static inline ssize_t call_sendmsg(struct fid_ep *fid, const struct fi_msg *msg,
 	struct fab_op op;
 	ssize_t ret = fab_op_of_send(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
+	return ret ? ret : call_op(fid, calls.submit, &op);
 }
 
 static inline ssize_t call_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr)
@@ -350,23 +371,20 @@ static inline ssize_t call_injectdata(struct fid_ep *fid, const void *buf, size_
 
 /* ---- tagged messages: the calls of fi_tagged(3), one for each slot of struct fi_ops_tagged ---- */
 
-CALL_INLINE ssize_t call_trecv_by(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
-				  uint64_t ignore, void *context, call_act_fn *act)
-{
-	return call_buf(fid, buf, len, desc, act, CALL_OP(.code = FAB_OP_TRECV, .addr = addr, .tag = tag,
-			.ignore = ignore, .flags = call_trecv_flags(fid), .context = context));
-}
+#define CALL_TRECV(fid, src, tag_, ignore_, ctx)							\
+	CALL_OP(.code = FAB_OP_TRECV, .addr = (src), .tag = (tag_), .ignore = (ignore_),		\
+		.flags = call_trecv_flags(fid), .context = (ctx))
 
 CALL_REST ssize_t call_trecv_rest(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
 				  uint64_t ignore, void *context)
 {
-	return call_trecv_by(fid, buf, len, desc, addr, tag, ignore, context, calls.post_recv);
+	return call_buf_again(fid, buf, len, desc, calls.post_recv, CALL_TRECV(fid, addr, tag, ignore, context));
 }
 
 static inline ssize_t call_trecv(struct fid_ep *fid, void *buf, size_t len, void *desc, fi_addr_t addr, uint64_t tag,
 				 uint64_t ignore, void *context)
 {
-	ssize_t ret = call_trecv_by(fid, buf, len, desc, addr, tag, ignore, context, call_recv_first());
+	ssize_t ret = call_buf(fid, buf, len, desc, call_recv_first(), CALL_TRECV(fid, addr, tag, ignore, context));
 
 	return ret == FAB_OP_NOT_NOW ? call_trecv_rest(fid, buf, len, desc, addr, tag, ignore, context) : ret;
 }
@@ -383,7 +401,7 @@ static inline ssize_t call_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagg
 	struct fab_op op;
 	ssize_t ret = fab_op_of_trecv(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : calls.post_recv(fab_calls_held(fid)->ep, &op);
+	return ret ? ret : call_op(fid, calls.post_recv, &op);
 }
 
 static inline ssize_t call_tsend(struct fid_ep *fid, const void *buf, size_t len, void *desc, fi_addr_t addr,
@@ -405,7 +423,7 @@ static inline ssize_t call_tsendmsg(struct fid_ep *fid, const struct fi_msg_tagg
 	struct fab_op op;
 	ssize_t ret = fab_op_of_tsend(fid, &calls, msg, flags, &op);
 
-	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
+	return ret ? ret : call_op(fid, calls.submit, &op);
 }
 
 static inline ssize_t call_tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t addr, uint64_t tag)
@@ -458,7 +476,7 @@ CALL_INLINE ssize_t call_rma_msg(struct fid_ep *fid, const struct fi_msg_rma *ms
 	struct fab_op op;
 	ssize_t ret = fab_op_of_rma(fid, &calls, msg, flags, code, &op);
 
-	return ret ? ret : calls.submit(fab_calls_held(fid)->ep, &op);
+	return ret ? ret : call_op(fid, calls.submit, &op);
 }
 
 static inline ssize_t call_readmsg(struct fid_ep *fid, const struct fi_msg_rma *msg, uint64_t flags)

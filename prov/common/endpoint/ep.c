@@ -522,6 +522,7 @@ void fab_ep_fail(struct fab_ep *ep, enum fab_op_code code, const struct fab_comp
 	struct fab_cq *cq = code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq;
 	struct fab_cntr *cntr = ep->bound.cntr[fab_op_desc[code].cntr];
 
+	FAB_PROBE4(error, ep, code, comp->context, fail->err);
 	if (ep->stats && fail->err != FI_ECANCELED)
 		fab_stats_error(ep->stats, code, comp, fail->err, fail->prov_errno, fail->text);
 	if (cq)

@@ -17,6 +17,7 @@
 #include <rdma/fi_tagged.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_collective.h>
+#include "base/probe.h"
 #include "common/av/av.h"
 #include "common/queue/queue.h"
 #include "common/domain/domain.h"
@@ -235,8 +236,13 @@ void fab_ep_complete_to(struct fab_ep *ep, enum fab_op_code code, const struct f
 {
 	struct fab_cntr *cntr = ep->bound.cntr[fab_op_desc[code].cntr];
 
-	if (want_cq)
+	/* twice, so that want_cq need not be at hand as a number */
+	if (want_cq) {
+		FAB_PROBE4(complete, ep, code, comp->context, comp->len);
 		fab_cq_give(code >= FAB_OP_RECV ? ep->bound.rx_cq : ep->bound.tx_cq, comp, taker);
+	} else {
+		FAB_PROBE4(complete, ep, code, comp->context, comp->len);
+	}
 	if (cntr)
 		fab_cntr_inc(cntr, comp->len);
 }

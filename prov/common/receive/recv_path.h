@@ -12,6 +12,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/copy.h"
+#include "base/probe.h"
 #include "common/receive/recv.h"
 
 #define FAB_RECV_PATH	static inline __attribute__((always_inline))
@@ -57,6 +58,7 @@ static inline void fab_rx_unpost(struct fab_recv *recv, struct fab_rx *rx)
  * claim in either case. */
 FAB_RECV_PATH bool fab_rx_claim(struct fab_recv *recv, struct fab_rx *rx, uint64_t len, struct fab_into *into)
 {
+	FAB_PROBE2(match, rx->context, len);
 	into->rx = rx;
 	into->start = rx->iov_cnt ? rx->iov[0].iov_base : NULL;
 	into->take = len < rx->len ? len : rx->len;
@@ -141,6 +143,7 @@ FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, s
 	if (__builtin_expect((rx->flags & FI_MULTI_RECV) || rx->iov_cnt != 1 || rx->hooked || rx->len < msg->len ||
 			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
 		return false;
+	FAB_PROBE2(match, rx->context, msg->len);
 	comp = (struct fab_comp) {
 		.context = rx->context, .flags = fab_op_desc[code].cq_flags | msg->flags, .len = msg->len,
 		.buf = rx->own[0].iov_base, .data = msg->data, .tag = msg->tag, .src = fab_ep_src(ep, msg->src),
@@ -158,6 +161,7 @@ FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, s
  * matching. */
 FAB_RECV_PATH void fab_recv_keep(struct fab_recv *recv, struct fab_kept *kept, const struct fab_msg *msg, fi_addr_t src)
 {
+	FAB_PROBE4(unexpected, kept, msg->src, msg->tag, msg->len);
 	kept->into.rx = NULL;
 	kept->tag = msg->tag;
 	kept->data = msg->data;
@@ -176,6 +180,7 @@ FAB_RECV_PATH bool fab_kept_take_with(struct fab_recv *recv, struct fab_kept *ke
 {
 	bool more;
 
+	FAB_PROBE2(taken, kept, rx->context);
 	fab_kept_unlink(recv, kept);
 	kept->place = FAB_KEPT_TAKEN;
 	more = fab_rx_claim(recv, rx, kept->len, &kept->into);

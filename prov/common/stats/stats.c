@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/core_ops.h"
 #include "base/forks.h"
+#include "base/probe.h"
 
 /* In place of the page where another core loaded the provider. */
 static struct fi_stats_page nowhere;
@@ -288,6 +289,7 @@ void fab_stats_peer_conn(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enu
 		[FI_STATS_CONN_PARKED] = FI_STATS_EV_PARKED,
 	};
 
+	FAB_PROBE3(conn, peer->addr, conn, carrier);
 	peer->connects += conn == FI_STATS_CONN_UP;
 	peer->parks += conn == FI_STATS_CONN_PARKED;
 	if (peer != &ep->rest) {

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include "base/copy.h"
+#include "base/probe.h"
 #include "tcp/calls/calls.h"
 #include "tcp/message/message.h"
 #include "tcp/peer/peer.h"
@@ -113,7 +114,8 @@ TX_INLINE void tx_complete_now(struct tcp_conn *conn, const struct fab_op *op, u
 #define TX_ONE_FLAGS(op)	((op)->no_comp ? FI_INJECT : FI_COMPLETION)
 #define TX_ONE_ANY_FLAGS	(FI_COMPLETION | FI_INJECT_COMPLETE)
 
-/* Submit an operation with one buffer by the general way. The lock is held, and released. Returns as tcp_submit(). */
+/* Submit an operation with one buffer by the general way, and fire the probe `post`. The lock is held, and released.
+ * Returns as tcp_submit(). */
 ssize_t tcp_submit_rest(struct tcp_ep *ep, const struct fab_op *op);
 /* The same, after the stream has answered n to its frame, with an error or because it has taken only a part of it. */
 ssize_t tcp_submit_part(struct tcp_conn *conn, const struct fab_op *op, ssize_t n);
@@ -197,6 +199,7 @@ TX_INLINE ssize_t tcp_submit_one(struct tcp_ep *ep, const struct fab_op *op)
 	if (__builtin_expect(!conn || !tx_is_plain(ep, op, TCP_TX_COPY_MAX - hdr_len) ||
 			     !tx_leaves_now(conn, &plain, len), 0))
 		return tcp_submit_rest(ep, fab_op_one(&one, op));
+	FAB_PROBE4(post, &ep->base, conn->fi_addr, op->code, op->context);
 	n = tx_send_plain(conn, op, size);
 	if (__builtin_expect(n != (ssize_t) size, 0))
 		return tcp_submit_part(conn, fab_op_one(&one, op), n);
@@ -260,6 +263,7 @@ TX_INLINE ssize_t tcp_access_one(struct tcp_ep *ep, const struct fab_op *op)
 	if (__builtin_expect(!conn || !tx_is_plain(ep, op, reads ? TCP_WINDOW_MIN - 1 : TCP_TX_COPY_MAX - hdr_len) ||
 			     !tx_access_leaves_now(conn, &plain, size), 0))
 		return tcp_submit_rest(ep, fab_op_one(&one, op));
+	FAB_PROBE4(post, &ep->base, conn->fi_addr, op->code, op->context);
 	if (reads)
 		tx = fab_pool_get(&ep->tx->pool);
 	if (!reads || tx)

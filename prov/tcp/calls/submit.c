@@ -22,6 +22,7 @@
 #include "tcp/calls/one.h"
 #include <errno.h>
 #include <string.h>
+#include "base/probe.h"
 #include "common/trigger/trigger.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
@@ -449,6 +450,7 @@ static inline ssize_t tx_return(struct tcp_ep *ep, const struct fab_op *op, int 
 
 ssize_t tcp_submit_rest(struct tcp_ep *ep, const struct fab_op *op)
 {
+	FAB_PROBE4(post, &ep->base, op->addr, op->code, op->context);
 	return tx_return(ep, op, tx_submit(ep, op));
 }
 
@@ -465,7 +467,7 @@ ssize_t tcp_submit_part(struct tcp_conn *conn, const struct fab_op *op, ssize_t 
 ssize_t tcp_submit(struct tcp_ep *ep, const struct fab_op *op)
 {
 	fab_engine_enter(ep->base.engine);
-	return tcp_submit_rest(ep, op);
+	return tx_return(ep, op, tx_submit(ep, op));
 }
 
 /* The operation with this context in the list of which nothing was sent yet, or NULL. */

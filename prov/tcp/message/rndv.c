@@ -14,6 +14,7 @@
 #include "tcp/message/msg.h"
 #include <string.h>
 #include "base/bits.h"
+#include "base/probe.h"
 #include "tcp/params/params.h"
 
 _Static_assert(FAB_CLASS_MSG == 0 && FAB_CLASS_TAGGED == 1 && FAB_CLASS_COLL == 2, "they are on the wire (tcp_rts)");
@@ -34,7 +35,10 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 		return ret;
 	tx->rndv = TCP_TX_ANNOUNCED;
 	conn->stats->announced++;
-	conn->stats->credit_waits += tx->len <= conn->peer.eager_max && !tx->match;
+	if (tx->len <= conn->peer.eager_max && !tx->match) {
+		conn->stats->credit_waits++;
+		FAB_PROBE3(credit, conn->ep, conn->fi_addr, tx->len);
+	}
 	conn->ep->tx->cnt--;
 	rts.id = tx->id;
 	if (tx->hdr.flags & TCP_FLAG_CQ_DATA)
