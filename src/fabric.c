@@ -50,6 +50,17 @@ static void fabric_start(void)
 	fi_param_define(NULL, "wait_spin", FI_PARAM_INT,
 			"Longest time, in microseconds, for which a blocking read looks again before it sleeps. It "
 			"does so only where recent waits were shorter than this time; 0 sleeps at once (default: 100)");
+	/* likewise, prov/common/hmem */
+	fi_param_define(NULL, "hmem", FI_PARAM_STRING,
+			"The interfaces to devices whose memory may be registered: cuda, rocr (default: both)");
+	fi_param_define(NULL, "hmem_cuda_use_dmabuf", FI_PARAM_BOOL,
+			"Register memory of CUDA devices with an RDMA device as a dma-buf, if the driver exports it "
+			"(default: on)");
+	fi_param_define(NULL, "hmem_rocr_use_dmabuf", FI_PARAM_BOOL,
+			"Register memory of ROCr devices with an RDMA device as a dma-buf, if the runtime exports it "
+			"(default: on)");
+	fi_param_define(NULL, "hmem_disable_p2p", FI_PARAM_BOOL,
+			"No RDMA device accesses memory of another device; verbs then registers none (default: off)");
 	fab_monitor_init();
 	fab_settings_define();
 	fab_registry_init();

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define NO_DEVICE_MEMORY	"device memory (FI_HMEM) is not supported"
+#define NO_LIBRARY	"memory of this interface needs copy functions of the program (fi_domain(3))"
 
 /* Parameters of upstream's core, without the "FI_" of their variables. */
 static const struct {
@@ -26,15 +26,11 @@ static const struct {
 } core[] = {
 	{ "av_remove_cleanup", FI_PARAM_BOOL, "fi_av_remove() always closes the connection" },
 	{ "fork_unsafe", FI_PARAM_BOOL, "no provider needs more at a fork than the kernel does" },
-	{ "hmem", FI_PARAM_STRING, NO_DEVICE_MEMORY },
-	{ "hmem_cuda_enable_xfer", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_cuda_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_cuda_use_gdrcopy", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_disable_p2p", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_neuron_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_rocr_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
-	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_DEVICE_MEMORY },
+	{ "hmem_cuda_enable_xfer", FI_PARAM_BOOL, "the driver's library copies from and to memory of CUDA devices" },
+	{ "hmem_cuda_use_gdrcopy", FI_PARAM_BOOL, "the driver's library copies from and to memory of CUDA devices" },
+	{ "hmem_neuron_use_dmabuf", FI_PARAM_BOOL, NO_LIBRARY },
+	{ "hmem_synapseai_use_dmabuf", FI_PARAM_BOOL, NO_LIBRARY },
+	{ "hmem_ze_use_dmabuf", FI_PARAM_BOOL, NO_LIBRARY },
 	{ "mr_cuda_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "mr_rocr_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },
 	{ "mr_ze_cache_monitor_enabled", FI_PARAM_BOOL, "registrations of device memory are not cached" },

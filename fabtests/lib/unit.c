@@ -97,7 +97,8 @@ struct fi_info *unit_hints(const struct unit *unit, uint64_t caps, enum fi_ep_ty
 	hints->caps = caps;
 	hints->mode = FI_CONTEXT | FI_CONTEXT2;
 	hints->ep_attr->type = type;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+				      (hints->caps & FI_HMEM ? FI_MR_HMEM : 0);
 	if (copy_text(&hints->fabric_attr->prov_name, unit->provider) &&
 	    copy_text(&hints->fabric_attr->name, unit->fabric_name) &&
 	    copy_text(&hints->domain_attr->name, unit->domain_name))

@@ -396,8 +396,10 @@ static void what_cannot_be_had_is_refused(void **state)
 	attr.auth_key_size = 8;
 	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EINVAL);
 	attr = good;
-	attr.iface = FI_HMEM_CUDA;
-	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EOPNOTSUPP);
+	attr.iface = FI_HMEM_NEURON;
+	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_ENOSYS);
+	attr.iface = FI_HMEM_SYNAPSEAI + 1;
+	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EINVAL);
 	attr = good;
 	attr.sub_mr_cnt = 2;
 	assert_int_equal(fi_mr_regattr(domain, &attr, 0, &mr), -FI_EINVAL);

@@ -31,7 +31,7 @@ static const struct shown shown[] = {
 	{ FI_AV_USER_ID, "av/user_ids_are_reported" }, { FI_PEER, "peer/completions_go_to_the_owner" },
 	{ FI_TAGGED_MULTI_RECV, "msg_flags/tagged_multi_recv" },
 	{ FI_SOURCE_ERR, "msg_flags/source_err_gives_address" },
-	{ FI_RMA_PMEM, "commit/a_write" },
+	{ FI_RMA_PMEM, "commit/a_write" }, { FI_HMEM, "hmem_copies/message" },
 };
 
 /* All that the provider says it can with the run's endpoint type, asked or not. */

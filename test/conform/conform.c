@@ -544,6 +544,7 @@ int main(int argc, char **argv)
 	report_begin(&cmdline);
 	if (cmdline.every_type ? run_every_type() : run_type())
 		return 0;
+	hmem_report();
 	report_end();
 	return tally->failed ? 1 : 0;
 }

@@ -65,6 +65,7 @@ static struct fi_info *hints_blank(const struct opts *o)
 	hints->tx_attr->op_flags = o->tx_op_flags;
 	hints->tx_attr->size = o->tx_size;
 	hints->rx_attr->size = o->rx_size;
+	hmem_ask(hints);
 	return hints;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 
 #include "conform.h"
+#include "hmem.h"
 
 /* How a side is opened. All zero is the common case. */
 struct opts {

@@ -345,19 +345,32 @@ TEST_PROV(prefix_is_a_multiple_of_8, FI_MSG)
 		CHECK_EQ(list->ep_attr->msg_prefix_size % 8, 0);
 }
 
-/* Device memory is what nobody here can reach: refused, with or without it in the registration mode. */
-TEST_PROV(no_device_memory, FI_MSG)
+/* Memory of devices is offered to those who ask for it, and say what it is: not without the registration mode, and not
+ * before API 1.9. */
+TEST_PROV(device_memory_on_request, FI_MSG)
 {
 	struct fi_info *hints = hints_plain(t), *list;
+	int ret;
 
 	if (!run.ours)
 		ABSENT("upstream may have it");
 	hints->caps = FI_MSG | FI_HMEM;
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | MR_BASIC_BITS;
 	CHECK_RET(getinfo(t, run.version, NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	hints->domain_attr->mr_mode |= FI_MR_HMEM;
+	CHECK_RET(getinfo(t, FI_VERSION(1, 8), NULL, NULL, 0, hints, &list), -FI_ENODATA);
+	ret = getinfo(t, run.version, NULL, NULL, 0, hints, &list);
+	CHECK(!ret || ret == -FI_ENODATA);
+	if (!ret) {
+		CHECK_EQ(list->caps & FI_HMEM, FI_HMEM);
+		CHECK_EQ(list->domain_attr->mr_mode & FI_MR_HMEM, FI_MR_HMEM);
+	}
 	hints->caps = FI_MSG;
 	hints->domain_attr->mr_mode = FI_MR_HMEM | FI_MR_LOCAL;
 	/* a program that registers its buffers anyway may be told so */
-	CHECK_EQ(first_of_run(t, hints)->domain_attr->mr_mode & ~FI_MR_LOCAL, 0);
+	list = first_of_run(t, hints);
+	CHECK_EQ(list->domain_attr->mr_mode & ~FI_MR_LOCAL, 0);
+	CHECK_EQ(list->caps & FI_HMEM, 0);
 }
 
 /* Virtual addresses and the provider's keys are nothing to those who let nobody access their memory. */

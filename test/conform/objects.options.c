@@ -145,6 +145,8 @@ TEST_PROV(hmem_override, FI_MSG)
 
 	if (!run.ours)
 		ABSENT("upstream has it where it has device memory");
+	if (hmem_on())
+		ABSENT("there is; hmem_copies/copy_functions_of_the_program");
 	MUST(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, &ops, NULL));
 	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 1, &ops, NULL), -FI_EBADFLAGS);
 	CHECK_RET(fi_set_ops(&p.a->domain->fid, FI_SET_OPS_HMEM_OVERRIDE, 0, NULL, NULL), -FI_EINVAL);

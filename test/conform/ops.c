@@ -79,6 +79,7 @@ struct local {
 	const uint8_t *buf;
 	size_t len;
 	struct fid_mr *mr;
+	bool device;			/* buf is an address of the device */
 };
 
 void *desc_for(struct side *s, const void *buf, size_t len)
@@ -89,7 +90,7 @@ void *desc_for(struct side *s, const void *buf, size_t len)
 	if (!(s->info->domain_attr->mr_mode & FI_MR_LOCAL) || !buf || !len)
 		return NULL;
 	for (l = s->locals; l; l = l->next) {
-		if (l->buf <= (const uint8_t *) buf && (const uint8_t *) buf + len <= l->buf + l->len)
+		if (!l->device && l->buf <= (const uint8_t *) buf && (const uint8_t *) buf + len <= l->buf + l->len)
 			return fi_mr_desc(l->mr);
 	}
 	l = mem(s->t, sizeof(*l));
@@ -101,6 +102,37 @@ void *desc_for(struct side *s, const void *buf, size_t len)
 	own_fid(s->t, &l->mr->fid);
 	region_ready(s, l->mr);
 	s->locals = l;
+	return fi_mr_desc(l->mr);
+}
+
+/* True if the side was opened for it: tests may open one with an entry of their own. */
+static bool knows_device(const struct side *s)
+{
+	return (s->info->caps & FI_HMEM) && (s->info->domain_attr->mr_mode & FI_MR_HMEM) &&
+	       FI_VERSION_GE(s->fabric->api_version, FI_VERSION(1, 9));
+}
+
+void *device_desc(struct side *s, struct iovec *iov, void *desc)
+{
+	void *addr = iov->iov_len && knows_device(s) ? hmem_addr(iov->iov_base) : NULL;
+	struct local *l;
+
+	if (!addr)
+		return desc;
+	for (l = s->locals; l; l = l->next) {
+		if (l->device && l->buf <= (uint8_t *) addr && (uint8_t *) addr + iov->iov_len <= l->buf + l->len)
+			break;
+	}
+	if (!l) {
+		l = mem(s->t, sizeof(*l));
+		*l = (struct local) { .next = s->locals, .buf = addr, .len = iov->iov_len, .device = true };
+		MUST(hmem_reg(s->domain, iov->iov_base, iov->iov_len, FI_SEND | FI_RECV | FI_READ | FI_WRITE,
+			      0x4000 + ++s->t->key, &l->mr));	/* tests choose lower ones */
+		own_fid(s->t, &l->mr->fid);
+		region_ready(s, l->mr);
+		s->locals = l;
+	}
+	iov->iov_base = addr;
 	return fi_mr_desc(l->mr);
 }
 
@@ -191,6 +223,8 @@ struct full {
 	struct iovec one;
 	const struct iovec *iov;
 	void *desc[16];
+	const void *buf;
+	struct iovec device[16];
 	size_t iov_cnt;
 	struct fi_rma_iov rma_one;
 	const struct fi_rma_iov *rma;
@@ -208,6 +242,39 @@ static size_t iov_bytes(const struct iovec *iov, size_t cnt)
 	return len;
 }
 
+static bool reads_back(enum call call)
+{
+	return calls[call].recv || call == READ || call == READV || call == READMSG;
+}
+
+/* What is sent from elsewhere is copied to the device before. */
+static void copied(struct side *s, struct iovec *iov)
+{
+	void *copy;
+
+	if (!iov->iov_base || !iov->iov_len || hmem_addr(iov->iov_base))
+		return;
+	copy = mem(s->t, iov->iov_len);
+	memcpy(copy, iov->iov_base, iov->iov_len);
+	iov->iov_base = copy;
+}
+
+/* Buffers in memory of the device, by its addresses. */
+static void on_device(struct full *f, struct side *s)
+{
+	size_t i;
+
+	for (i = 0; i < f->iov_cnt; i++)
+		f->device[i] = f->iov[i];
+	for (i = 0; i < f->iov_cnt && !reads_back(f->op->call); i++)
+		copied(s, &f->device[i]);
+	for (i = 0; i < f->iov_cnt; i++)
+		f->desc[i] = device_desc(s, &f->device[i], f->desc[i]);
+	f->iov = f->device;
+	if (f->iov_cnt == 1 && !f->op->iov)
+		f->buf = f->device[0].iov_base;
+}
+
 static void fill_in(struct full *f, struct side *s, const struct op *op, void *ctx)
 {
 	size_t i;
@@ -219,6 +286,9 @@ static void fill_in(struct full *f, struct side *s, const struct op *op, void *c
 	f->iov_cnt = op->iov ? op->iov_cnt : 1;
 	for (i = 0; i < MIN(f->iov_cnt, COUNT(f->desc)); i++)
 		f->desc[i] = desc_for(s, f->iov[i].iov_base, f->iov[i].iov_len);
+	f->buf = op->buf;
+	if (hmem_on() && knows_device(s) && !calls[op->call].inject && f->iov_cnt <= COUNT(f->device))
+		on_device(f, s);
 	f->rma_one = (struct fi_rma_iov) { .addr = op->raddr, .key = op->key, .len = iov_bytes(f->iov, f->iov_cnt) };
 	f->rma = op->rma_iov ? op->rma_iov : &f->rma_one;
 	f->rma_cnt = op->rma_iov ? op->rma_cnt : 1;
@@ -232,7 +302,7 @@ static ssize_t call_msg(struct fid_ep *ep, const struct full *f)
 
 	switch (o->call) {
 	case SEND:
-		return fi_send(ep, o->buf, o->len, f->desc[0], f->addr, f->ctx);
+		return fi_send(ep, f->buf, o->len, f->desc[0], f->addr, f->ctx);
 	case SENDV:
 		return fi_sendv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, f->ctx);
 	case SENDMSG:
@@ -240,11 +310,11 @@ static ssize_t call_msg(struct fid_ep *ep, const struct full *f)
 	case INJECT:
 		return fi_inject(ep, o->buf, o->len, f->addr);
 	case SENDDATA:
-		return fi_senddata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, f->ctx);
+		return fi_senddata(ep, f->buf, o->len, f->desc[0], o->data, f->addr, f->ctx);
 	case INJECTDATA:
 		return fi_injectdata(ep, o->buf, o->len, o->data, f->addr);
 	case RECV:
-		return fi_recv(ep, (void *) o->buf, o->len, f->desc[0], f->addr, f->ctx);
+		return fi_recv(ep, (void *) f->buf, o->len, f->desc[0], f->addr, f->ctx);
 	case RECVV:
 		return fi_recvv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, f->ctx);
 	default:
@@ -261,7 +331,7 @@ static ssize_t call_tagged(struct fid_ep *ep, const struct full *f)
 
 	switch (o->call) {
 	case TSEND:
-		return fi_tsend(ep, o->buf, o->len, f->desc[0], f->addr, o->tag, f->ctx);
+		return fi_tsend(ep, f->buf, o->len, f->desc[0], f->addr, o->tag, f->ctx);
 	case TSENDV:
 		return fi_tsendv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->tag, f->ctx);
 	case TSENDMSG:
@@ -269,11 +339,11 @@ static ssize_t call_tagged(struct fid_ep *ep, const struct full *f)
 	case TINJECT:
 		return fi_tinject(ep, o->buf, o->len, f->addr, o->tag);
 	case TSENDDATA:
-		return fi_tsenddata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, o->tag, f->ctx);
+		return fi_tsenddata(ep, f->buf, o->len, f->desc[0], o->data, f->addr, o->tag, f->ctx);
 	case TINJECTDATA:
 		return fi_tinjectdata(ep, o->buf, o->len, o->data, f->addr, o->tag);
 	case TRECV:
-		return fi_trecv(ep, (void *) o->buf, o->len, f->desc[0], f->addr, o->tag, o->ignore, f->ctx);
+		return fi_trecv(ep, (void *) f->buf, o->len, f->desc[0], f->addr, o->tag, o->ignore, f->ctx);
 	case TRECVV:
 		return fi_trecvv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->tag, o->ignore, f->ctx);
 	default:
@@ -289,7 +359,7 @@ static ssize_t call_rma(struct fid_ep *ep, const struct full *f)
 
 	switch (o->call) {
 	case WRITE:
-		return fi_write(ep, o->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
+		return fi_write(ep, f->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
 	case WRITEV:
 		return fi_writev(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->raddr, o->key, f->ctx);
 	case WRITEMSG:
@@ -297,11 +367,11 @@ static ssize_t call_rma(struct fid_ep *ep, const struct full *f)
 	case INJECT_WRITE:
 		return fi_inject_write(ep, o->buf, o->len, f->addr, o->raddr, o->key);
 	case WRITEDATA:
-		return fi_writedata(ep, o->buf, o->len, f->desc[0], o->data, f->addr, o->raddr, o->key, f->ctx);
+		return fi_writedata(ep, f->buf, o->len, f->desc[0], o->data, f->addr, o->raddr, o->key, f->ctx);
 	case INJECT_WRITEDATA:
 		return fi_inject_writedata(ep, o->buf, o->len, o->data, f->addr, o->raddr, o->key);
 	case READ:
-		return fi_read(ep, (void *) o->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
+		return fi_read(ep, (void *) f->buf, o->len, f->desc[0], f->addr, o->raddr, o->key, f->ctx);
 	case READV:
 		return fi_readv(ep, f->iov, (void **) f->desc, f->iov_cnt, f->addr, o->raddr, o->key, f->ctx);
 	default:
@@ -456,12 +526,15 @@ struct region region_open(struct side *s, void *buf, size_t len, uint64_t access
 {
 	struct region r = { .buf = buf ? buf : mem(s->t, len), .len = len };
 
-	MUST(fi_mr_reg(s->domain, r.buf, len, access, 0, ++s->t->key, 0, &r.mr, NULL));
+	if (knows_device(s) && hmem_addr(r.buf))
+		MUST(hmem_reg(s->domain, r.buf, len, access, ++s->t->key, &r.mr));
+	else
+		MUST(fi_mr_reg(s->domain, r.buf, len, access, 0, ++s->t->key, 0, &r.mr, NULL));
 	own_fid(s->t, &r.mr->fid);
 	region_ready(s, r.mr);
 	r.key = fi_mr_key(r.mr);
 	if (s->info->domain_attr->mr_mode & (FI_MR_VIRT_ADDR | MR_BASIC))
-		r.addr = (uintptr_t) r.buf;
+		r.addr = (uintptr_t) (knows_device(s) && hmem_addr(r.buf) ? hmem_addr(r.buf) : r.buf);
 	return r;
 }
 

@@ -95,6 +95,10 @@ void region_ready(struct side *s, struct fid_mr *mr);
 /* What to pass as desc for @buf: NULL unless FI_MR_LOCAL is required. */
 void *desc_for(struct side *s, const void *buf, size_t len);
 
+/* In a run on memory of a device (hmem.h): if the buffer is such memory, its address becomes the device's, and the
+ * descriptor that of its registration. Otherwise desc is returned. */
+void *device_desc(struct side *s, struct iovec *iov, void *desc);
+
 #ifndef CONFORM_INSIDE
 #define post_recv(s, buf, len) AT(post_recv(s, buf, len))
 #define send_bytes(s, buf, len) AT(send_bytes(s, buf, len))

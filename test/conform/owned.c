@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hmem.h"
 #include "runner.h"
 
 struct undo {
@@ -80,8 +81,11 @@ bool undo_all(struct test *t, char *why, size_t size)
 
 void *mem(struct test *t, size_t len)
 {
-	void *p = calloc(1, len ? len : 1);
+	void *p = hmem_mem(t, len);
 
+	if (p)
+		return p;
+	p = calloc(1, len ? len : 1);
 	if (!p)
 		FAIL("no memory for %zu bytes", len);
 	own(t, free, p);

@@ -56,14 +56,14 @@ static struct comp comp_of(enum fi_cq_format format, const void *entry, fi_addr_
 	struct fi_cq_tagged_entry e = { 0 };
 
 	memcpy(&e, entry, entry_size[format]);
-	return (struct comp) { .ctx = e.op_context, .flags = e.flags, .len = e.len, .buf = e.buf, .data = e.data,
-			       .tag = e.tag, .src = src };
+	return (struct comp) { .ctx = e.op_context, .flags = e.flags, .len = e.len,
+			       .buf = hmem_host(e.buf), .data = e.data, .tag = e.tag, .src = src };
 }
 
 static struct comp comp_of_err(const struct fi_cq_err_entry *e)
 {
-	struct comp c = { .ctx = e->op_context, .flags = e->flags, .len = e->len, .buf = e->buf, .data = e->data,
-			  .tag = e->tag, .err = e->err, .prov_errno = e->prov_errno, .olen = e->olen,
+	struct comp c = { .ctx = e->op_context, .flags = e->flags, .len = e->len, .buf = hmem_host(e->buf),
+			  .data = e->data, .tag = e->tag, .err = e->err, .prov_errno = e->prov_errno, .olen = e->olen,
 			  .src = FI_ADDR_NOTAVAIL, .err_data_len = e->err_data_size };
 
 	if (e->err_data_size)

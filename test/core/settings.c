@@ -57,8 +57,8 @@ static void every_setting_of_the_core_is_listed(void **state)
 static void what_is_set_without_effect_is_said_once(void **state)
 {
 	static const char *const env[] = {
-		"FI_LOG_LEVEL=info", "FI_HMEM=cuda", "FI_UNIVERSE_SIZE=8", "FI_OFI_RXD_RETRY=1", "FI_TPC_IFACE=eth0",
-		"FI_lower=1", "FI_=1", NULL,
+		"FI_LOG_LEVEL=info", "FI_FORK_UNSAFE=1", "FI_UNIVERSE_SIZE=8", "FI_OFI_RXD_RETRY=1",
+		"FI_TPC_IFACE=eth0", "FI_lower=1", "FI_=1", NULL,
 	};
 	static const char conf[] = "FI_FROM_FILE = 1\nFI_FROM_FILE = 2\nFI_OFFLOAD_COLL_PROVIDER = x\n"
 				   "FI_TPC_IFACE = eth1\n";
@@ -67,7 +67,7 @@ static void what_is_set_without_effect_is_said_once(void **state)
 	(void) state;
 	conf_write(conf, strlen(conf));
 	text = child_run(env, list_params);
-	assert_int_equal(count_lines(text, "FI_HMEM is set without effect"), 1);
+	assert_int_equal(count_lines(text, "FI_FORK_UNSAFE is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_UNIVERSE_SIZE is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_OFFLOAD_COLL_PROVIDER is set without effect"), 1);
 	assert_int_equal(count_lines(text, "FI_OFI_RXD_RETRY is set, but no provider reads it"), 1);

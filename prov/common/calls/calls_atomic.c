@@ -5,6 +5,8 @@
  */
 #include "common/calls/calls_atomic.h"
 
+#include "common/memory/memory.h"
+
 /* Convert vec, whose elements have size bytes, to iov[FAB_CALLS_IOV_MAX] and *cnt, in bytes. False if the vector is
  * invalid, or its length is not `len` bytes. */
 CALL_INLINE bool vec_convert(const struct fab_calls *calls, const struct fab_ioc_vec *vec, size_t size, uint64_t len,
@@ -66,6 +68,7 @@ CALL_INLINE int op_of_atomic(const struct fab_calls *calls, const struct fab_cal
 	made->amo = (struct fab_amo) {
 		.kind = call->kind, .datatype = call->datatype, .op = call->op, .operand = made->operand,
 		.operand_cnt = fetches ? operand_cnt : 0, .compare = made->compare, .compare_cnt = compare_cnt,
+		.call = call,
 	};
 	made->op = (struct fab_op) {
 		.code = fetches ? FAB_OP_FETCH_ATOMIC : FAB_OP_ATOMIC, .no_comp = call->no_comp,
@@ -120,6 +123,17 @@ ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, c
 	int ret = call_of_msg(fid, calls, msg, flags, call);
 
 	return ret ? ret : fab_call_atomic(fid, calls, call);
+}
+
+int fab_call_atomic_mark(const struct fab_amo *amo, uint64_t *flags)
+{
+	const struct fab_call_atomic *call = amo->call;
+	int ret;
+
+	if (!call)
+		return 0;
+	ret = fab_mr_mark(call->operand.desc, call->operand.cnt, flags);
+	return ret || amo->kind != FAB_ATOMIC_COMPARE ? ret : fab_mr_mark(call->compare.desc, call->compare.cnt, flags);
 }
 
 size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt)

@@ -55,6 +55,10 @@ ssize_t fab_call_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, c
 int fab_op_of_atomic_msg(struct fid_ep *fid, const struct fab_calls *calls, const struct fi_msg_atomic *msg,
 			 uint64_t flags, struct fab_call_atomic *call, struct fab_atomic_op *made);
 
+/* Set FAB_OP_HMEM in flags if an operand of an atomic is memory of a device (fab_mr_mark()). During the call. 0 or
+ * -FI_EINVAL, logged. */
+int fab_call_atomic_mark(const struct fab_amo *amo, uint64_t *flags);
+
 /* The sum of the elements of the first FAB_CALLS_IOV_MAX entries of ioc[0..cnt); 0 if ioc is NULL. */
 size_t fab_ioc_count(const struct fi_ioc *ioc, size_t cnt);
 

@@ -44,6 +44,7 @@ struct request {
 	uint64_t flags;
 	void *context;
 	struct fab_coll_call call;
+	void *desc[2];
 };
 
 static int find_root(const struct fab_group *group, struct request *request)
@@ -96,6 +97,14 @@ static int submit_locked(struct fab_ep *ep, struct request *request)
 	return fab_group_queue(group, op);
 }
 
+/* True if a buffer is memory of a device. */
+static bool is_on_device(const struct fab_ep *ep, const struct request *request)
+{
+	if (!(ep->caps & FI_HMEM))
+		return false;
+	return fab_domain_hmem(ep->domain, request->desc[0]) || fab_domain_hmem(ep->domain, request->desc[1]);
+}
+
 static ssize_t coll_submit_call(struct fid_ep *fid, struct request request)
 {
 	struct fab_ep *ep = fab_ep_of(&fid->fid);
@@ -108,6 +117,11 @@ static ssize_t coll_submit_call(struct fid_ep *fid, struct request request)
 	}
 	if (!can_do(request.call.kind, request.call.datatype, request.call.op))
 		return -FI_EOPNOTSUPP;
+	if (is_on_device(ep, &request)) {
+		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_DATA, "a collective on memory of a device: its buffers have to be "
+			"the host's\n");
+		return -FI_EOPNOTSUPP;
+	}
 	fab_engine_enter(ep->engine);
 	ret = submit_locked(ep, &request);
 	fab_engine_unlock(ep->engine);
@@ -116,7 +130,8 @@ static ssize_t coll_submit_call(struct fid_ep *fid, struct request request)
 
 static ssize_t coll_barrier2(struct fid_ep *ep, fi_addr_t addr, uint64_t flags, void *context)
 {
-	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_BARRIER } });
+	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context,
+				{ .kind = FI_BARRIER }, { NULL } });
 }
 
 static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t addr, void *context)
@@ -129,77 +144,76 @@ static ssize_t coll_barrier(struct fid_ep *ep, fi_addr_t addr, void *context)
 static ssize_t coll_broadcast(struct fid_ep *ep, void *buf, size_t count, void *desc, fi_addr_t addr, fi_addr_t root,
 			      enum fi_datatype datatype, uint64_t flags, void *context)
 {
-	(void) desc;
 	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_BROADCAST,
 				.datatype = datatype,
-				.count = count, .result = buf } });
+				.count = count, .result = buf }, { desc } });
 }
 
 static ssize_t coll_alltoall(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			     void *result_desc, fi_addr_t addr, enum fi_datatype datatype, uint64_t flags,
 			     void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLTOALL,
-				.datatype = datatype, .count = count, .buf = buf, .result = result } });
+				.datatype = datatype, .count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_allreduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			      void *result_desc, fi_addr_t addr, enum fi_datatype datatype, enum fi_op op,
 			      uint64_t flags, void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLREDUCE,
-				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
+				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_allgather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			      void *result_desc, fi_addr_t addr, enum fi_datatype datatype, uint64_t flags,
 			      void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context, { .kind = FI_ALLGATHER,
-				.datatype = datatype, .count = count, .buf = buf, .result = result } });
+				.datatype = datatype, .count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_reduce_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 				   void *result_desc, fi_addr_t addr, enum fi_datatype datatype, enum fi_op op,
 				   uint64_t flags, void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, FI_ADDR_UNSPEC, flags, context,
 				{ .kind = FI_REDUCE_SCATTER,
-				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result } });
+				.datatype = datatype, .op = op, .count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_reduce(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			   void *result_desc, fi_addr_t addr, fi_addr_t root, enum fi_datatype datatype, enum fi_op op,
 			   uint64_t flags, void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_REDUCE,
 				.datatype = datatype,
-				.op = op, .count = count, .buf = buf, .result = result } });
+				.op = op, .count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_scatter(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			    void *result_desc, fi_addr_t addr, fi_addr_t root, enum fi_datatype datatype,
 			    uint64_t flags, void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_SCATTER,
 				.datatype = datatype,
-				.count = count, .buf = buf, .result = result } });
+				.count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 static ssize_t coll_gather(struct fid_ep *ep, const void *buf, size_t count, void *desc, void *result,
 			   void *result_desc, fi_addr_t addr, fi_addr_t root, enum fi_datatype datatype, uint64_t flags,
 			   void *context)
 {
-	(void) desc, (void) result_desc;
 	return coll_submit_call(ep, (struct request) { addr, root, flags, context, { .kind = FI_GATHER,
 				.datatype = datatype,
-				.count = count, .buf = buf, .result = result } });
+				.count = count, .buf = buf, .result = result },
+				{ desc, result_desc } });
 }
 
 struct fi_ops_collective fab_coll_ops = {

@@ -243,16 +243,19 @@ int fab_domain_close(struct fid *fid)
 
 int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
 {
+	struct fab_domain *domain = fab_container(fid, struct fab_domain, domain_fid.fid);
 	const struct fi_hmem_override_ops *override = ops;
 
-	(void) fid;
 	(void) context;
 	if (!name || strcmp(name, FI_SET_OPS_HMEM_OVERRIDE))
 		return -FI_ENOSYS;
 	if (flags)
 		return -FI_EBADFLAGS;
-	return !override || override->size < sizeof(*override) || !override->copy_from_hmem_iov ||
-	       !override->copy_to_hmem_iov ? -FI_EINVAL : 0;
+	if (!override || override->size < sizeof(*override) || !override->copy_from_hmem_iov ||
+	    !override->copy_to_hmem_iov)
+		return -FI_EINVAL;
+	domain->hmem_own = *override;
+	return 0;
 }
 
 int fab_domain_control(struct fid *fid, int command, void *arg)

@@ -160,6 +160,11 @@ struct fab_domain {
 	struct fab_domain_events events;
 	const struct fab_domain_ops *ops;	/* borrowed; the tables it was opened with */
 	struct fab_domain_auth auth;
+	struct fi_hmem_override_ops hmem_own;	/* FI_SET_OPS_HMEM_OVERRIDE; size 0: none */
+	/* With FI_HMEM: the provider's device reaches memory of other devices (peer to peer); it does so always, and
+	 * the provider copies nothing. Set by the provider after it opened the domain */
+	bool hmem_p2p, hmem_p2p_only;
+	uint8_t (*hmem_of)(const void *desc);	/* for fab_domain_hmem(); NULL: a descriptor is a struct fab_mr */
 	bool av_firewall;		/* FI_FIREWALL_ADDR is supported; set by the provider after it opened the
 					 * domain */
 };
@@ -191,13 +196,21 @@ int fab_domain_fini(struct fab_domain *domain);
 int fab_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain, void *context);
 /* The close slot of such a domain. */
 int fab_domain_close(struct fid *fid);
-/* The domain's fi_set_ops(3) slot: FI_SET_OPS_HMEM_OVERRIDE. Its functions copy from and to device memory. Domains
- * without FI_HMEM make no such copies, so they are never called. 0; -FI_EINVAL: ops is NULL; -FI_EBADFLAGS; -FI_ENOSYS:
- * another name. */
+/* The domain's fi_set_ops(3) slot: FI_SET_OPS_HMEM_OVERRIDE. Its functions copy from and to memory of devices that is
+ * registered from then on. Domains without FI_HMEM make no such copies, so they are never called. 0; -FI_EINVAL: ops is
+ * NULL, or lacks a function; -FI_EBADFLAGS; -FI_ENOSYS: another name. */
 int fab_domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context);
 /* The domain's control slot: FI_MAP_RAW_MR and FI_UNMAP_KEY, fi_mr(3). 0, -FI_EINVAL, or -FI_ENOSYS for other commands,
  * which the provider may handle. */
 int fab_domain_control(struct fid *fid, int command, void *arg);
+
+/* The number of the memory behind a descriptor of the domain's regions, or NULL: a device's, or 0 (hmem/hmem.h). */
+static inline uint8_t fab_domain_hmem(const struct fab_domain *domain, const void *desc)
+{
+	if (!desc)
+		return 0;
+	return domain->hmem_of ? domain->hmem_of(desc) : ((const struct fab_mr *) desc)->hmem;
+}
 
 /* FI_EXPORT_FID for an object of the domain, called by the object's control slot. 0 or -FI_E*; -FI_ENOSYS: the provider
  * does not export objects. */

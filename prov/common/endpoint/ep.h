@@ -91,6 +91,7 @@ struct fab_ep {
 	struct fab_ops_part *part;	/* owned: operation tables for one direction only (ops.h); or NULL */
 	struct fab_ep_views views;
 	struct fi_stats_ep *stats;	/* owned: its record in the page of the process */
+	int hmem_p2p;			/* FI_OPT_FI_HMEM_P2P */
 	uint32_t forks;			/* fab_fork_cnt of the process that has opened it */
 	/* With addresses of IP: the address asked for, by info or fab_ep_setname(). The provider may change it to the
 	 * address in use. */
@@ -184,8 +185,9 @@ int fab_getopt_bool(bool value, void *optval, size_t *optlen);
 int fab_setopt_size(const struct fi_provider *prov, size_t *value, const void *optval, size_t optlen);
 /* The same for a bool. */
 int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *optval, size_t optlen);
-/* The setopt slot of endpoints without options that can be set; others call it for options that they do not know.
- * Returns -FI_ENOPROTOOPT. */
+/* The setopt slot of endpoints without options of their own; others call it for options that they do not know. With
+ * FI_HMEM, FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED: 0; -FI_EOPNOTSUPP: the provider works in another way;
+ * -FI_EINVAL, -FI_ETOOSMALL, logged. Other options: -FI_ENOPROTOOPT. */
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);
 
 /* fi_getopt(3) of options whose values are in the info: FI_OPT_TX_SIZE, FI_OPT_RX_SIZE, and FI_OPT_MAX_*_SIZE and

@@ -200,11 +200,42 @@ int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *opt
 	return ret;
 }
 
+/* FI_OPT_FI_HMEM_P2P: the provider reaches memory of a device in one way, so the answer is all. */
+static int setopt_p2p(struct fab_ep *ep, const void *optval, size_t optlen)
+{
+	int p2p, ret;
+
+	ret = option_take(option_prov(ep), &p2p, sizeof(p2p), "int", optval, optlen);
+	if (ret)
+		return ret;
+	if (p2p < FI_HMEM_P2P_ENABLED || p2p > FI_HMEM_P2P_DISABLED) {
+		FI_WARN(option_prov(ep), FI_LOG_EP_CTRL, "fi_setopt: FI_OPT_FI_HMEM_P2P is %d, values are 0 to %d\n",
+			p2p, FI_HMEM_P2P_DISABLED);
+		return -FI_EINVAL;
+	}
+	if ((p2p == FI_HMEM_P2P_REQUIRED && !ep->domain->hmem_p2p_only) ||
+	    (p2p == FI_HMEM_P2P_DISABLED && ep->domain->hmem_p2p))
+		return -FI_EOPNOTSUPP;
+	ep->hmem_p2p = p2p;
+	return 0;
+}
+
+static int setopt_cuda(struct fab_ep *ep, const void *optval, size_t optlen)
+{
+	bool permitted = true;
+	int ret = fab_setopt_bool(option_prov(ep), &permitted, optval, optlen);
+
+	return ret || permitted || ep->domain->hmem_p2p_only ? ret : -FI_EOPNOTSUPP;
+}
+
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
-	const struct fab_ep *ep = fab_ep_of(fid);
+	struct fab_ep *ep = fab_ep_of(fid);
 
-	(void) optval, (void) optlen;
+	if (level == FI_OPT_ENDPOINT && (ep->caps & FI_HMEM) && optname == FI_OPT_FI_HMEM_P2P)
+		return setopt_p2p(ep, optval, optlen);
+	if (level == FI_OPT_ENDPOINT && (ep->caps & FI_HMEM) && optname == FI_OPT_CUDA_API_PERMITTED)
+		return setopt_cuda(ep, optval, optlen);
 	FI_INFO(option_prov(ep), FI_LOG_EP_CTRL, "fi_setopt: option %d of level %d cannot be set here\n", optname,
 		level);
 	return -FI_ENOPROTOOPT;
@@ -251,6 +282,8 @@ int fab_ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *optle
 		return fab_getopt_size(ep->info->tx_attr->size, optval, optlen);
 	if (optname == FI_OPT_RX_SIZE)
 		return fab_getopt_size(ep->info->rx_attr->size, optval, optlen);
+	if (optname == FI_OPT_FI_HMEM_P2P && (ep->caps & FI_HMEM))
+		return option_give(&ep->hmem_p2p, sizeof(ep->hmem_p2p), optval, optlen);
 	if (max < fab_countof(limited) && (ep->caps & limited[max]))
 		return get_limit(ep_fid, limited[max], ep->info->ep_attr->max_msg_size, optval, optlen);
 	if (inject < fab_countof(limited) && (ep->caps & limited[inject]))

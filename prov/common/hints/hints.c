@@ -92,10 +92,11 @@ static bool has_remote_access(const struct fab_hint_match *match)
 	return !(need & ~(mode == FI_MR_SCALABLE ? 0 : (uint64_t) mode));
 }
 
-/* The mr_mode bits that the hints must have. Without remote access, those of keys and addresses are not needed. */
+/* The mr_mode bits that the hints must have. Without remote access, those of keys and addresses are not needed. With
+ * FI_HMEM, descriptors tell what is memory of a device. */
 static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 {
-	uint64_t need = match->offer->mr_mode_need;
+	uint64_t need = match->offer->mr_mode_need | (match->hints->caps & FI_HMEM && !match->opening ? FI_MR_HMEM : 0);
 
 	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
 }
@@ -158,12 +159,13 @@ uint64_t fab_caps_full(uint64_t caps)
 #define YOUNG_CAPS (FI_TAGGED_MULTI_RECV | FI_TAGGED_DIRECTED_RECV | FI_EXACT_DIRECTED_RECV)
 
 /* The capabilities for hints without caps: all that the offer can have, except FI_SOURCE_ERR, with which messages from
- * unknown senders would become errors. */
+ * unknown senders would become errors, and FI_HMEM, with which each call looks at its descriptors. */
 static uint64_t unasked_caps(const struct fab_hint_match *match)
 {
 	uint64_t young = FI_VERSION_LT(match->version, FI_VERSION(2, 0)) ? YOUNG_CAPS : 0;
 
-	return match->offer->info->caps & ~FI_SOURCE_ERR & ~young & ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
+	return match->offer->info->caps & ~(FI_SOURCE_ERR | FI_HMEM) & ~young &
+	       ~(has_remote_access(match) ? 0 : REMOTE_CAPS);
 }
 
 /* The capabilities of the answer: those that the hints ask for, and the secondary ones that belong to them. */
@@ -217,6 +219,8 @@ static void check_caps(struct fab_hint_match *match)
 	const struct fi_info *hints = match->hints;
 	uint64_t limit = match->offer->info->caps;
 
+	if (FI_VERSION_LT(match->version, FI_VERSION(1, 9)))
+		limit &= ~FI_HMEM;		/* fi_mr_attr has no iface yet */
 	check_bits(match, "caps", fab_caps_full(hints->caps), limit, FI_TYPE_CAPS);
 	if (hints->caps && !match->opening)
 		limit &= answer_caps(match);

@@ -25,6 +25,15 @@ uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access);
  * buffers are for collectives. They are ignored, with a line at level info. */
 uint64_t fab_mr_flags(const struct fab_domain *domain, uint64_t flags);
 
+/* Find the memory of a registration: *hmem is the number of a device's, or FAB_HMEM_HOST. attr is complete
+ * (fab_mr_read_attr()), flags as of fab_mr_flags(). 0; -FI_EBADFLAGS: FI_RMA_PMEM on a device; or as of
+ * fab_hmem_open(); logged. */
+int fab_mr_hmem(const struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, uint8_t *hmem);
+/* Set FAB_OP_HMEM in flags if a buffer is memory of a device. desc: the descriptors of cnt buffers, as calls pass
+ * them: NULL, or an array whose entries are NULL or a struct fab_mr. 0; -FI_EINVAL (logged): devices of several
+ * interfaces. */
+int fab_mr_mark(void *const *desc, size_t cnt, uint64_t *flags);
+
 /* Check the attributes of a registration in a provider without authorization keys. 0; -FI_EINVAL: attr has a key
  * (logged). */
 int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *attr);

@@ -16,6 +16,8 @@
 #include "common/av/av.h"
 #include "common/queue/queue.h"
 #include "common/domain/domain.h"
+#include "common/hmem/hmem.h"
+#include "common/op/op.h"
 #include "common/ops/ops.h"
 
 /* ---- the object ---- */
@@ -235,13 +237,19 @@ void fab_mr_read_attr(const struct fab_domain *domain, const struct fi_mr_attr *
 		{ 0, offsetof(struct fi_mr_attr, auth_key_size) },
 	};
 	uint32_t version = domain->fabric->fabric_fid.api_version;
+	const bool hmem = domain->attr.caps & FI_HMEM;
 	size_t i = 0;
 
 	while (FI_VERSION_LT(version, generation[i].version))
 		i++;
 	memset(full, 0, sizeof(*full));
 	memcpy(full, attr, generation[i].size);
-	if (!(domain->attr.caps & FI_HMEM)) {
+	/* from 1.9 on, programs with FI_HMEM have these two */
+	if (hmem && FI_VERSION_GE(version, FI_VERSION(1, 9)) && FI_VERSION_LT(version, FI_VERSION(1, 19))) {
+		full->iface = attr->iface;
+		full->device = attr->device;
+	}
+	if (!hmem) {
 		full->iface = FI_HMEM_SYSTEM;
 		full->device.reserved = 0;
 		full->hmem_data = NULL;
@@ -261,7 +269,8 @@ uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access)
 
 uint64_t fab_mr_flags(const struct fab_domain *domain, uint64_t flags)
 {
-	const uint64_t idle = FI_HMEM_DEVICE_ONLY | FI_HMEM_HOST_ALLOC | FI_COLLECTIVE;
+	const uint64_t idle = FI_HMEM_DEVICE_ONLY | FI_COLLECTIVE |
+			      (domain->attr.caps & FI_HMEM ? 0 : FI_HMEM_HOST_ALLOC);
 
 	if (flags & idle)
 		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: flags %#" PRIx64 " mean nothing here "
@@ -278,8 +287,6 @@ static const char *mr_bad_attr(const struct fi_mr_attr *attr)
 		return "more buffers than domain_attr->mr_iov_limit";
 	if (attr->offset)
 		return "offset must be 0";
-	if (attr->iface != FI_HMEM_SYSTEM)
-		return "device memory; only FI_HMEM_SYSTEM can be registered";
 	if (attr->base_mr || attr->sub_mr_cnt)
 		return "a region made of other regions (base_mr)";
 	for (size_t i = 0, len = 0; i < attr->iov_count; len += attr->mr_iov[i++].iov_len) {
@@ -295,13 +302,9 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 	const struct fi_provider *prov = domain->fabric->prov;
 	const char *why;
 
-	if (flags & FI_MR_DMABUF) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_MR_DMABUF: device memory is not supported\n");
-		return -FI_EOPNOTSUPP;
-	}
-	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | FI_AUTH_KEY)) {
+	if (flags & ~(FI_RMA_EVENT | FI_RMA_PMEM | FI_AUTH_KEY | FI_HMEM_HOST_ALLOC)) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration with flags %#" PRIx64 "; FI_RMA_EVENT, FI_RMA_PMEM and "
-			"FI_AUTH_KEY are known\n", flags);
+			"FI_AUTH_KEY are known, and with FI_HMEM FI_HMEM_HOST_ALLOC and FI_MR_DMABUF\n", flags);
 		return -FI_EBADFLAGS;
 	}
 	if ((flags & FI_RMA_PMEM) && !(domain->attr.caps & FI_RMA_PMEM)) {
@@ -313,7 +316,7 @@ static int check_registration(const struct fab_domain *domain, const struct fi_m
 	if (why) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration refused: %s (%zu buffers, access %#" PRIx64 ")\n",
 			why, attr->iov_count, attr->access);
-		return attr->iface != FI_HMEM_SYSTEM ? -FI_EOPNOTSUPP : -FI_EINVAL;
+		return -FI_EINVAL;
 	}
 	if (!domain->mr_map.prov_key && attr->requested_key == FI_KEY_NOTAVAIL) {
 		FI_WARN(prov, FI_LOG_MR, "memory registration refused: requested_key is FI_KEY_NOTAVAIL\n");
@@ -390,7 +393,7 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 	mr->mr_fid.fid = (struct fid) { .fclass = FI_CLASS_MR, .context = attr->context, .ops = &mr_fid_ops };
 	mr->mr_fid.mem_desc = mr;
 	mr->domain = domain;
-	mr->access = fab_mr_access(domain, attr->access);
+	mr->access = fab_mr_access(domain, attr->access) | FAB_MR_HOST;
 	mr->flags = flags;
 	mr->base = map->virt_addr ? (uintptr_t) attr->mr_iov[0].iov_base : 0;
 	mr->iov_cnt = attr->iov_count;
@@ -401,19 +404,79 @@ static struct fab_mr *mr_alloc(struct fab_domain *domain, const struct fi_mr_att
 	return mr;
 }
 
-/* Register. attr is complete (fab_mr_read_attr()). */
-static int mr_reg(struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr_fid)
+int fab_mr_hmem(const struct fab_domain *domain, const struct fi_mr_attr *attr, uint64_t flags, uint8_t *hmem)
 {
+	const struct fi_provider *prov = domain->fabric->prov;
+
+	/* allocated by the device's library, in memory of the host */
+	*hmem = FAB_HMEM_HOST;
+	if (flags & FI_HMEM_HOST_ALLOC)
+		return 0;
+	if (attr->iface != FI_HMEM_SYSTEM && (flags & FI_RMA_PMEM)) {
+		FI_WARN(prov, FI_LOG_MR, "memory registration with FI_RMA_PMEM: memory of a device is not "
+			"persistent\n");
+		return -FI_EBADFLAGS;
+	}
+	return fab_hmem_open(prov, attr->iface, attr->device.reserved, &domain->hmem_own, hmem);
+}
+
+int fab_mr_mark(void *const *desc, size_t cnt, uint64_t *flags)
+{
+	uint8_t hmem = fab_op_hmem(*flags);
+
+	for (size_t i = 0; desc && i < cnt; i++) {
+		const struct fab_mr *mr = desc[i];
+
+		if (!mr || !mr->hmem || !fab_hmem_join(&hmem, mr->hmem))
+			continue;
+		FI_WARN(mr->domain->fabric->prov, FI_LOG_EP_DATA, "buffers of one operation are memory of devices of "
+			"several interfaces\n");
+		return -FI_EINVAL;
+	}
+	*flags |= fab_op_hmem_flags(hmem);
+	return 0;
+}
+
+/* The memory of a dma-buf, which its device copies: its addresses replace it in *attr, in *iov. 0 or -FI_E*, logged. */
+static int mr_take_dmabuf(const struct fab_domain *domain, struct fi_mr_attr *attr, struct iovec *iov)
+{
+	const struct fi_mr_dmabuf *dmabuf = attr->dmabuf;
+
+	if (!dmabuf || attr->iov_count != 1 || !dmabuf->base_addr || attr->iface == FI_HMEM_SYSTEM) {
+		FI_WARN(domain->fabric->prov, FI_LOG_MR, "memory registration with FI_MR_DMABUF: %s copies through the "
+			"device's library, so the domain needs FI_HMEM, and the attributes one dma-buf, its iface and "
+			"base_addr\n", domain->fabric->prov->name);
+		return -FI_EOPNOTSUPP;
+	}
+	*iov = (struct iovec) { (uint8_t *) dmabuf->base_addr + dmabuf->offset, dmabuf->len };
+	attr->mr_iov = iov;
+	return 0;
+}
+
+/* Register. attr is complete (fab_mr_read_attr()). */
+static int mr_reg(struct fab_domain *domain, struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr_fid)
+{
+	struct iovec iov;
 	struct fab_mr *mr;
+	uint8_t hmem;
 	int ret;
 
 	flags = fab_mr_flags(domain, flags);
+	ret = flags & FI_MR_DMABUF ? mr_take_dmabuf(domain, attr, &iov) : 0;
+	if (ret)
+		return ret;
+	flags &= ~FI_MR_DMABUF;
 	ret = check_registration(domain, attr, flags);
+	if (!ret)
+		ret = fab_mr_hmem(domain, attr, flags, &hmem);
 	if (ret)
 		return ret;
 	mr = mr_alloc(domain, attr, flags);
 	if (!mr)
 		return -FI_ENOMEM;
+	mr->hmem = hmem;
+	if (hmem)
+		mr->access &= ~FAB_MR_HOST;
 	ret = mr_get_auth_key(domain, attr, flags, &mr->auth_key);
 	if (ret) {
 		free(mr);

@@ -60,6 +60,7 @@ extern const struct fab_op_desc fab_op_desc[FAB_OP_MAX];
  * compare and result have the same number of bytes in all; operand or compare has none if the operation does not use
  * it.
  */
+struct fab_call_atomic;
 struct fab_amo {
 	enum fab_atomic_kind kind;
 	enum fi_datatype datatype;
@@ -67,6 +68,7 @@ struct fab_amo {
 	uint32_t operand_cnt, compare_cnt;
 	const struct iovec *operand;
 	const struct iovec *compare;
+	const struct fab_call_atomic *call;	/* with the descriptors, during the call; or NULL */
 };
 
 /*
@@ -92,6 +94,26 @@ struct fab_op {
 	uint64_t flags;
 	void *context;
 };
+
+/*
+ * Bits of fab_op.flags that no program passes: a buffer of the operation is memory of a device (common/hmem/hmem.h), of
+ * the number in the upper bits. The bit is among those for rare cases, so that one test finds it with others.
+ */
+#define FAB_OP_HMEM		(1ULL << 23)
+#define FAB_OP_HMEM_SHIFT	40
+#define FAB_OP_HMEM_BITS	(FAB_OP_HMEM | 0xffULL << FAB_OP_HMEM_SHIFT)
+
+/* The flags for buffers of this number; none for the host's. */
+static inline uint64_t fab_op_hmem_flags(uint8_t hmem)
+{
+	return hmem ? FAB_OP_HMEM | (uint64_t) hmem << FAB_OP_HMEM_SHIFT : 0;
+}
+
+/* The number in flags that have FAB_OP_HMEM; 0 in others. */
+static inline uint8_t fab_op_hmem(uint64_t flags)
+{
+	return flags & FAB_OP_HMEM ? (uint8_t) (flags >> FAB_OP_HMEM_SHIFT) : 0;
+}
 
 /* The result of a function that tries an operation: nothing was done. */
 #define FAB_OP_NOT_NOW	1

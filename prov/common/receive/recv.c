@@ -8,6 +8,7 @@
 #include <string.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
+#include "common/hmem/hmem.h"
 #include "common/receive/recv_path.h"
 
 #define MIN_MULTI_RECV	64		/* bytes; the default of FI_OPT_MIN_MULTI_RECV */
@@ -23,6 +24,15 @@ bool fab_rx_claim_part(struct fab_recv *recv, struct fab_rx *rx, const struct fa
 	return rx->len && rx->len >= recv->min_multi_recv;
 }
 
+static void copy_to_device(const struct fab_into *into, uint64_t offset, const void *buf, uint64_t len)
+{
+	const struct iovec part = { into->start, into->take };
+	struct fab_rx *rx = into->rx;
+
+	if (fab_hmem_to(fab_op_hmem(rx->flags), rx->flags & FI_MULTI_RECV ? &part : rx->iov, offset, buf, len))
+		rx->rare |= FAB_RX_SPOILT;
+}
+
 void fab_into_copy(const struct fab_into *into, uint64_t offset, const void *buf, uint64_t len)
 {
 	const uint8_t *from = buf;
@@ -30,6 +40,10 @@ void fab_into_copy(const struct fab_into *into, uint64_t offset, const void *buf
 	if (offset >= into->take)
 		return;
 	len = fab_min(len, into->take - offset);
+	if (into->rx->flags & FAB_OP_HMEM) {
+		copy_to_device(into, offset, buf, len);
+		return;
+	}
 	if (into->rx->flags & FI_MULTI_RECV) {
 		memcpy(into->start + offset, from, len);
 		return;
@@ -56,12 +70,18 @@ void fab_rx_finish_rare(struct fab_recv *recv, struct fab_ep *ep, const struct f
 		.err = FI_ETRUNC, .prov_errno = FI_ETRUNC, .olen = msg->len - into->take,
 		.text = "the message is longer than the receive buffer",
 	};
+	static const struct fab_cq_fail spoilt = {
+		.err = FI_EIO, .prov_errno = FI_EIO, .text = "the message could not be copied to the device",
+	};
 	struct fab_rx *rx = into->rx;
 	struct fab_hook *hook = rx->context;
 
+	if (!fail && (rx->rare & FAB_RX_SPOILT))
+		fail = &spoilt;
 	if (!fail && into->take < msg->len)
 		fail = &trunc;
-	if (rx->hooked)
+	rx->rare &= ~FAB_RX_SPOILT;	/* a multi-receive goes on */
+	if (rx->rare & FAB_RX_HOOKED)
 		hook->done(hook, rx->code, comp, fail);
 	else if (fail)
 		fab_ep_fail(ep, rx->code, comp, fail);

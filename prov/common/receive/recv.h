@@ -31,15 +31,24 @@ enum fab_msg_class {
 	FAB_CLASS_MAX
 };
 
+/* Receives that finish in a rare way. */
+enum fab_rx_rare {
+	FAB_RX_HOOKED = 1,		/* context is a struct fab_hook */
+	FAB_RX_SPOILT = 2,		/* a copy to memory of a device has failed */
+};
+
+/* The flags of a receive whose messages are not simply copied to iov. */
+#define FAB_RX_SPECIAL	(FI_MULTI_RECV | FAB_OP_HMEM)
+
 /* A posted receive. */
 struct fab_rx {
 	struct fab_posted posted;	/* seq 0: not in the queue, or not any more; then freed when busy is 0 */
 	void *context;
-	uint64_t flags;			/* flags of the call: FI_COMPLETION, FI_MULTI_RECV */
+	uint64_t flags;			/* flags of the call: FI_COMPLETION, FI_MULTI_RECV, FAB_OP_HMEM_BITS */
 	size_t len;			/* bytes of room in iov; decreases as messages use a multi-receive */
 	uint32_t busy;			/* messages that are arriving in it */
 	uint8_t code;			/* FAB_OP_RECV, FAB_OP_TRECV, FAB_OP_CRECV */
-	bool hooked;			/* context is a struct fab_hook */
+	uint8_t rare;			/* bits of enum fab_rx_rare */
 	uint16_t iov_cnt;		/* so that fab_rx_fill() writes eight bytes at once */
 	struct iovec *iov;		/* points to own, or to an entry of recv->iov_pool */
 	struct iovec own[];		/* ops->iov_own entries; with ops->keeps_desc as many descriptors follow */
@@ -166,7 +175,7 @@ bool fab_rx_claim_part(struct fab_recv *recv, struct fab_rx *rx, const struct fa
 void fab_rx_finish(struct fab_recv *recv, struct fab_ep *ep, const struct fab_into *into, const struct fab_msg *msg,
 		   const struct fab_cq_fail *fail);
 /* Copy len bytes of a message to offset in its room; bytes past the room are dropped. The claim must not be finished
- * yet. */
+ * yet. If a copy to memory of a device fails, the receive will finish with FI_EIO. */
 void fab_into_copy(const struct fab_into *into, uint64_t offset, const void *buf, uint64_t len);
 
 /* Complete the oldest posted receive with this context with FI_ECANCELED; of several, a tagged one before others.

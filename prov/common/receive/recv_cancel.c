@@ -80,7 +80,7 @@ static int index_add(struct fab_by_context *index, struct fab_rx *rx)
 		return -FI_ENOMEM;
 	noted->seq = rx->posted.seq;
 	noted->tag = (uintptr_t) rx->context;
-	noted->src = rx->hooked;
+	noted->src = rx->rare & FAB_RX_HOOKED;
 	noted->rx = rx;
 	group_add(&index->group, &noted->node, &noted_kind);
 	index->seq = noted->seq;
@@ -152,7 +152,7 @@ static struct fab_rx *find_among(const struct fab_match *queue, uint32_t cnt, co
 		if (!cnt--)
 			break;
 		FAB_MATCH_STEP();
-		if (rx->context == context && rx->hooked == hooked)
+		if (rx->context == context && (rx->rare & FAB_RX_HOOKED) == hooked)
 			return rx;
 	}
 	return NULL;

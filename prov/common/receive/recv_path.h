@@ -79,7 +79,7 @@ FAB_RECV_PATH void fab_into_fill(const struct fab_into *into, const void *buf)
 {
 	if (__builtin_expect(!into->take, 0))
 		return;		/* the receive may have no buffer */
-	if (__builtin_expect(into->rx->iov_cnt == 1, 1)) {
+	if (__builtin_expect(into->rx->iov_cnt == 1 && !(into->rx->flags & FAB_OP_HMEM), 1)) {
 		memcpy(into->start, buf, into->take);
 	} else {
 		const struct fab_into copy = *into;
@@ -116,7 +116,7 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 		.src = fab_ep_src(ep, msg->src),
 	};
 
-	if (__builtin_expect(fail || rx->hooked || into->take < msg->len ||
+	if (__builtin_expect(fail || rx->rare || into->take < msg->len ||
 			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0)) {
 		const struct fab_into room = *into;
 		struct fab_comp copy = comp;
@@ -131,8 +131,8 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 
 /*
  * Claim, fill and finish in one step: a posted receive takes a message, all of which is at payload. False: nothing was
- * done, since the receive is a multi-receive, too short, in several pieces, or for fab_rx_finish_rare(). msg->class is
- * a constant.
+ * done, since the receive is a multi-receive, memory of a device, too short, in several pieces, or for
+ * fab_rx_finish_rare(). msg->class is a constant.
  */
 FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, struct fab_rx *rx,
 				     const struct fab_msg *msg, const void *payload, const struct fab_recv_ops *ops)
@@ -140,7 +140,7 @@ FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, s
 	const enum fab_op_code code = FAB_OP_RECV + msg->class;
 	struct fab_comp comp;
 
-	if (__builtin_expect((rx->flags & FI_MULTI_RECV) || rx->iov_cnt != 1 || rx->hooked || rx->len < msg->len ||
+	if (__builtin_expect((rx->flags & FAB_RX_SPECIAL) || rx->iov_cnt != 1 || rx->rare || rx->len < msg->len ||
 			     (ops->unknown && ep->report.src_err && msg->src == FI_ADDR_NOTAVAIL), 0))
 		return false;
 	FAB_PROBE2(match, rx->context, msg->len);
@@ -201,7 +201,7 @@ FAB_RECV_PATH void fab_rx_fill(struct fab_rx *rx, const struct fab_op *op, fi_ad
 	rx->iov_cnt = op->iov_cnt;
 	rx->busy = 0;
 	rx->code = op->code;
-	rx->hooked = op->hooked;
+	rx->rare = op->hooked;
 }
 
 /* fab_rx_new() with constant operations, from the given pool. */

@@ -26,6 +26,8 @@ struct fab_mr_map;
 struct fab_mr_table;
 
 #define FAB_MR_IOV_LIMIT	8		/* domain_attr->mr_iov_limit of providers with this map */
+/* Of fab_mr.access: the processor reaches the region. An access that is checked with it goes the short way. */
+#define FAB_MR_HOST		(1ULL << 62)
 #define FAB_MR_KEY_SIZE		8		/* domain_attr->mr_key_size, and the length of a raw key in bytes */
 
 /*
@@ -52,13 +54,14 @@ struct fab_mr_watched {
 struct fab_mr {
 	struct fid_mr mr_fid;		/* .key: for peers; .mem_desc: the struct fab_mr itself */
 	struct fab_domain *domain;	/* borrowed: registration took a reference */
-	uint64_t access;		/* FI_SEND ... FI_REMOTE_WRITE */
+	uint64_t access;		/* FI_SEND ... FI_REMOTE_WRITE, FAB_MR_HOST */
 	uint64_t flags;			/* of the registration */
 	uint64_t base;			/* the peer's address is relative to this: 0, or our virtual address */
 	size_t len;			/* bytes of all iov together */
 	/* the key that a peer must have proved, a reference; NULL: no more than its endpoint requires */
 	struct fab_auth_key *auth_key;
 	bool in_map;			/* has a key of its own, and is in the map */
+	uint8_t hmem;			/* of a device: the number of its memory (common/hmem/hmem.h); else 0 */
 	uint32_t iov_cnt;
 	struct fab_mr_watched watched;
 	_Atomic(struct fab_cntr *) cntr;	/* counts remote writes (fab_mr_count()); has a reference; or NULL */
@@ -96,7 +99,8 @@ void fab_mr_map_remove(struct fab_mr_map *map, struct fab_mr *mr);
 struct fab_mr *fab_mr_lookup(struct fab_mr_map *map, uint64_t key);
 
 /*
- * Check a peer's access to len bytes at addr under a key. `access` is FI_REMOTE_READ or FI_REMOTE_WRITE; `proven` is
+ * Check a peer's access to len bytes at addr under a key. `access` is FI_REMOTE_READ or FI_REMOTE_WRITE, perhaps with
+ * FAB_MR_HOST, and without that the region may be memory of a device (mr->hmem); `proven` is
  * the authorization key that the peer has proved, or NULL. *iov_cnt is the length of iov on entry and the number of
  * entries used on return. 0: *mr is the region, and iov describes the bytes in our memory. -FI_ENOKEY: no such region.
  * -FI_EACCES: the region does not allow this access, or requires another authorization key. -FI_EINVAL: out of bounds.

@@ -11,6 +11,7 @@
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
 #include "common/calls/calls.h"
+#include "common/hmem/hmem.h"
 
 static const struct fi_provider *trigger_prov(const struct fab_domain *domain)
 {
@@ -72,13 +73,28 @@ static size_t vec_len(uint32_t cnt)
 	return cnt * sizeof(struct iovec);
 }
 
-/* Copy a vector; if data is not NULL, also copy its buffers, to *data. */
-static const struct iovec *put_vec(uint8_t **pos, uint8_t **data, const struct iovec *from, uint32_t cnt)
-{
-	struct iovec *iov = put(pos, from, vec_len(cnt));
+/* What the copy of an operation is made of. */
+struct copies {
+	uint8_t *pos;
+	uint8_t *data;			/* for the buffers */
+	uint8_t hmem;			/* their number, if they are memory of a device */
+	bool failed;			/* a copy from the device */
+};
 
-	for (uint32_t i = 0; data && i < cnt; i++)
-		iov[i].iov_base = put(data, iov[i].iov_base, iov[i].iov_len);
+/* Copy a vector, and if with_data is set its buffers. */
+static const struct iovec *put_vec(struct copies *to, bool with_data, const struct iovec *from, uint32_t cnt)
+{
+	struct iovec *iov = put(&to->pos, from, vec_len(cnt));
+
+	for (uint32_t i = 0; with_data && i < cnt; i++) {
+		if (to->hmem) {
+			to->failed |= fab_hmem_from(to->hmem, to->data, &iov[i], 0, iov[i].iov_len) != 0;
+			iov[i].iov_base = to->data;
+			to->data += iov[i].iov_len;
+		} else {
+			iov[i].iov_base = put(&to->data, iov[i].iov_base, iov[i].iov_len);
+		}
+	}
 	return iov;
 }
 
@@ -93,22 +109,23 @@ static size_t inject_len(const struct fab_op *op)
 	return len;
 }
 
-/* Make a work: a copy of draft, with a copy of op and all that it points to. NULL: no memory. */
+/* Make a work: a copy of draft, with a copy of op and all that it points to. NULL: no memory, or injected data could
+ * not be copied from a device. */
 static struct fab_work *work_copy(const struct fab_work *draft, const struct fab_op *op)
 {
 	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
 	size_t rma_len = op->rma_cnt * sizeof(*op->rma);
 	size_t len = sizeof(struct fab_work) + sizeof(*amo) + rma_len +
 		     vec_len(op->iov_cnt + amo->operand_cnt + amo->compare_cnt);
-	bool inject = op->flags & FI_INJECT;
+	bool inject = op->flags & FI_INJECT, whole = inject && op->code < FAB_OP_READ;
+	struct copies to = { .hmem = fab_op_hmem(op->flags) };
 	struct fab_work *work = calloc(1, len + (inject ? inject_len(op) : 0));
-	uint8_t *pos, *data;
 	struct fab_amo *copy;
 
 	if (!work)
 		return NULL;
-	pos = (uint8_t *) (work + 1);
-	data = (uint8_t *) work + len;
+	to.pos = (uint8_t *) (work + 1);
+	to.data = (uint8_t *) work + len;
 	*work = *draft;
 	work->op = *op;
 	if (op->hooked)
@@ -116,11 +133,18 @@ static struct fab_work *work_copy(const struct fab_work *draft, const struct fab
 	work->op.desc = NULL;
 	work->op.flags &= ~FI_TRIGGER;
 	work->op.accepted = true;
-	copy = put(&pos, amo, sizeof(*amo));
-	work->op.rma = put(&pos, op->rma, rma_len);
-	work->op.iov = put_vec(&pos, inject && op->code < FAB_OP_READ ? &data : NULL, op->iov, op->iov_cnt);
-	copy->operand = put_vec(&pos, inject ? &data : NULL, amo->operand, amo->operand_cnt);
-	copy->compare = put_vec(&pos, inject ? &data : NULL, amo->compare, amo->compare_cnt);
+	if (whole)
+		work->op.flags &= ~FAB_OP_HMEM_BITS;	/* the copies are the host's */
+	copy = put(&to.pos, amo, sizeof(*amo));
+	work->op.rma = put(&to.pos, op->rma, rma_len);
+	work->op.iov = put_vec(&to, whole, op->iov, op->iov_cnt);
+	copy->call = NULL;
+	copy->operand = put_vec(&to, inject, amo->operand, amo->operand_cnt);
+	copy->compare = put_vec(&to, inject, amo->compare, amo->compare_cnt);
+	if (to.failed) {
+		free(work);
+		return NULL;
+	}
 	if (op->amo)
 		work->op.amo = copy;
 	return work;

@@ -130,7 +130,7 @@ TX_INLINE uint64_t tx_one_hdr_len(const struct fab_op *op)
 /* True if the operation is valid and has len_max bytes at most, and asks for nothing but to be sent. */
 TX_INLINE bool tx_is_plain(const struct tcp_ep *ep, const struct fab_op *op, uint64_t len_max)
 {
-	return ep->base.enabled && !ep->closing && !(op->flags & ~(TX_ONE_FLAGS(op) | TX_ONE_ANY_FLAGS)) &&
+	return ep->base.enabled && !ep->detours && !(op->flags & ~(TX_ONE_FLAGS(op) | TX_ONE_ANY_FLAGS)) &&
 	       op->iov->iov_len <= len_max && ep->tx->cnt < ep->tx->size &&
 	       !(op->no_comp && op->iov->iov_len > ep->base.info->tx_attr->inject_size);
 }

@@ -23,6 +23,9 @@
 #include <errno.h>
 #include <string.h>
 #include "base/probe.h"
+#include "common/calls/calls.h"
+#include "common/hmem/hmem.h"
+#include "common/memory/memory.h"
 #include "common/trigger/trigger.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
@@ -177,6 +180,30 @@ static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t f
 	tx->hdr.size += sizeof(group);
 }
 
+/* The end of tx_alloc() for buffers in memory of a device. */
+static __attribute__((noinline, cold)) struct tcp_tx *tx_take_device(struct tcp_tx *tx, const struct fab_op *op,
+								     uint64_t len)
+{
+	const uint8_t hmem = fab_op_hmem(op->flags);
+	bool inject = (op->flags & FI_INJECT) && !op_fetches(op);
+	int ret = 0;
+
+	tx->flat = inject ? tx->inject : NULL;
+	tx->hmem = hmem;
+	if (inject) {
+		ret = fab_hmem_from(hmem, tx->inject, op->iov, 0, len);
+	} else {
+		fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
+		tx->iov_cnt |= TCP_TX_ON_DEVICE;
+	}
+	if (!ret && tx->amo)
+		ret = tcp_amo_operands(tx, op);
+	if (!ret)
+		return tx;
+	tcp_tx_free(tx);
+	return NULL;
+}
+
 static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
 	struct tcp_ep *ep = conn->ep;
@@ -196,6 +223,8 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	tx->size = tx->hdr.size;
 	tx->id = 0;
 	tx->iov_cnt = op->iov_cnt;
+	if (__builtin_expect(op->flags & FAB_OP_HMEM, 0))
+		return tx_take_device(tx, op, len);
 	if ((op->flags & FI_INJECT) && !op_fetches(op)) {
 		tx->flat = tx->inject;
 		tcp_tx_copy(tx->inject, op->iov, len);
@@ -241,7 +270,7 @@ static bool tx_take_back(struct tcp_conn *conn, const struct fab_op *op, struct 
 /* True if tx_leaves_now(), for any operation. */
 static inline bool tx_goes_at_once(const struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 {
-	return op->code <= FAB_OP_TSEND && !op->hooked && !(op->flags & TX_CONFIRM) &&
+	return op->code <= FAB_OP_TSEND && !op->hooked && !(op->flags & (TX_CONFIRM | FAB_OP_HMEM)) &&
 	       !(op->addr & conn->ep->rdm.group_bits) && tx_leaves_now(conn, op, len);
 }
 
@@ -405,14 +434,21 @@ static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const str
 	return 0;
 }
 
-TX_INLINE int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+static int tx_submit_hmem(struct tcp_ep *ep, const struct fab_op *op);
+
+/* marked: with FI_HMEM, the flags tell whether buffers are memory of a device. */
+TX_INLINE int tx_submit_marked(struct tcp_ep *ep, const struct fab_op *op, bool marked)
 {
 	uint64_t len = fab_iov_len(op->iov, op->iov_cnt);
 	struct tcp_conn *conn;
 	int ret;
 
-	if (!ep->base.enabled || ep->closing)
-		return -FI_EOPBADSTATE;
+	if (!ep->base.enabled || ep->detours) {
+		if (!ep->base.enabled || (ep->detours & TCP_EP_CLOSING))
+			return -FI_EOPBADSTATE;
+		if (!marked)
+			return tx_submit_hmem(ep, op);
+	}
 	ret = tx_check(ep, op, len);
 	if (ret)
 		return ret == TX_WAITS ? fab_trigger_op(&ep->base, op, tcp_submit_locked) : ret;
@@ -429,6 +465,21 @@ TX_INLINE int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
 			return ret;
 	}
 	return tx_enqueue(conn, op, len);
+}
+
+TX_INLINE int tx_submit(struct tcp_ep *ep, const struct fab_op *op)
+{
+	return tx_submit_marked(ep, op, false);
+}
+
+static __attribute__((noinline)) int tx_submit_hmem(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_op marked = *op;
+	int ret = fab_mr_mark(op->desc, op->iov_cnt, &marked.flags);
+
+	if (!ret && op->amo)
+		ret = fab_call_atomic_mark(op->amo, &marked.flags);
+	return ret ? ret : tx_submit_marked(ep, &marked, true);
 }
 
 int tcp_submit_locked(struct fab_ep *base, const struct fab_op *op)

@@ -29,7 +29,7 @@ static void msg_down(struct tcp_conn *conn, int err)
 	struct tcp_ep *ep = conn->ep;
 
 	fab_recv_flush(&ep->own_rx.recv, err ? err : FI_ECANCELED);
-	if (ep->connect.connected && !ep->closing)
+	if (ep->connect.connected && !(ep->detours & TCP_EP_CLOSING))
 		fab_eq_write_cm(ep->base.bound.eq, FI_SHUTDOWN, &ep->base.ep_fid.fid, NULL, NULL, 0);
 }
 
@@ -108,7 +108,7 @@ static int msg_check_fresh(const struct tcp_ep *ep)
 		return -FI_EISCONN;
 	if (ep->connect.cm)
 		return -FI_EALREADY;
-	if (ep->conn->state == TCP_CONN_DOWN || ep->closing)
+	if (ep->conn->state == TCP_CONN_DOWN || (ep->detours & TCP_EP_CLOSING))
 		return -FI_EOPBADSTATE;
 	return 0;
 }

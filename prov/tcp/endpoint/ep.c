@@ -2,9 +2,9 @@
 /*
  * MSG and RDM endpoints: open, enable, options, close. Their differences are selected by tables when they are opened.
  *
- * Closing: operations are refused (ep->closing); queued data gets TCP_FLUSH_MS to be sent; all connections end, which
- * completes the remaining operations with errors; the engine frees the memory to which events may point. From then on
- * the endpoint cannot be reached.
+ * Closing: operations are refused (TCP_EP_CLOSING); queued data gets TCP_FLUSH_MS to be sent; all connections end,
+ * which completes the remaining operations with errors; the engine frees the memory to which events may point. From
+ * then on the endpoint cannot be reached.
  */
 #include "tcp/endpoint/ep.h"
 
@@ -231,7 +231,7 @@ static int ep_close(struct fid *fid)
 	if (ep->context.sep)
 		tcp_sep_leave(ep);
 	fab_engine_lock(engine);
-	ep->closing = true;
+	ep->detours |= TCP_EP_CLOSING;
 	tcp_survey_stop(ep);
 	fab_engine_unlock(engine);
 	fab_trigger_close(&ep->base);
@@ -394,6 +394,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
 	ep->pid = getpid();
 	ep->shared_memory = tcp_params.shared_memory;
+	ep->detours = ep->base.caps & FI_HMEM ? TCP_EP_HMEM : 0;
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);

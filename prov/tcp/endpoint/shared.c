@@ -39,7 +39,7 @@ static int srx_close(struct fid *fid)
 		ret = fab_shared_busy(&srx->base, "receive");
 	else if (srx->own_rx.export_cnt)
 		ret = tcp_exported_busy();
-	srx->closing = !ret;
+	srx->detours |= ret ? 0 : TCP_EP_CLOSING;
 	fab_engine_unlock(engine);
 	if (ret)
 		return ret;
@@ -149,6 +149,7 @@ static int half_open(struct fab_domain *domain, struct fi_info *info, const stru
 		free(ep);
 		return ret;
 	}
+	ep->detours = ep->base.caps & FI_HMEM ? TCP_EP_HMEM : 0;
 	ep->base.ep_fid.fid.fclass = fclass;
 	ep->base.enabled = true;
 	*ctx = ep;

@@ -391,7 +391,7 @@ static bool exported_has_deferred(const struct tcp_ep *srx)
 
 	for (int i = 0; i < FAB_CLASS_MAX; i++) {
 		fab_list_for_each(&queue[i].posted_order, link) {
-			if (fab_container(link, struct fab_rx, posted.order)->hooked)
+			if (fab_container(link, struct fab_rx, posted.order)->rare & FAB_RX_HOOKED)
 				return true;
 		}
 	}
@@ -405,6 +405,11 @@ int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 	int ret;
 
 	ret = fab_export_check(&tcp_prov, exp, srx->own_rx.owner);
+	if (!ret && (srx->detours & TCP_EP_HMEM)) {
+		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context with FI_HMEM: another provider "
+			 "would not know which receives are memory of a device\n");
+		ret = -FI_EOPNOTSUPP;
+	}
 	if (!ret)
 		ret = fab_ep_fix_engine(&srx->base);
 	if (ret)

@@ -195,7 +195,7 @@ static void windows_make_table(struct tcp_windows *windows)
 /* True if an access to the region needs nothing of us. */
 static bool region_may_open(const struct fab_mr *mr)
 {
-	return mr->iov_cnt == 1 && mr->len >= TCP_WINDOW_MIN && !mr->auth_key &&
+	return mr->iov_cnt == 1 && mr->len >= TCP_WINDOW_MIN && !mr->auth_key && !mr->hmem &&
 	       (mr->access & (FI_REMOTE_READ | FI_REMOTE_WRITE));
 }
 

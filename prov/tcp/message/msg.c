@@ -14,6 +14,7 @@
 #include "base/bits.h"
 #include "common/collective/collective.h"
 #include "common/endpoint/endpoint.h"
+#include "common/hmem/hmem.h"
 #include "tcp/params/params.h"
 
 #define TRIM_CNT	2048	/* entries of a pool, a megabyte, that it keeps when all are free */
@@ -143,10 +144,12 @@ struct tcp_msg tcp_unexp_msg(const struct tcp_unexp *unexp)
 
 void tcp_rx_aim_into(struct tcp_rx_state *rx, const struct fab_into *into)
 {
+	uint8_t hmem = fab_op_hmem(into->rx->flags);
+
 	if (into->rx->flags & FI_MULTI_RECV)
-		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take);
+		tcp_rx_aim(rx, &(struct iovec) { into->start, into->take }, 1, into->take, hmem);
 	else
-		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take);
+		tcp_rx_aim(rx, into->rx->iov, into->rx->iov_cnt, into->take, hmem);
 }
 
 /* Copy a complete message into the receive that has taken it, and finish. */
@@ -281,6 +284,8 @@ static void posted_done(struct tcp_conn *conn)
 	struct fab_into into = conn->rx.into;
 
 	conn->rx.into.rx = NULL;
+	if (__builtin_expect(conn->rx.spoilt, 0))
+		into.rx->rare |= FAB_RX_SPOILT;
 	posted_finish(conn, tcp_recv_of(conn->ep, msg.base.class), &msg, &into);
 }
 
@@ -369,7 +374,7 @@ void tcp_msg_keep(struct tcp_conn *conn)
 	struct tcp_unexp *unexp = conn->rx.unexp;
 	uint64_t left = unexp->base.len - unexp->have;
 
-	tcp_rx_aim(&conn->rx, &(struct iovec) { unexp->buf + unexp->have, left }, 1, left);
+	tcp_rx_aim(&conn->rx, &(struct iovec) { unexp->buf + unexp->have, left }, 1, left, FAB_HMEM_HOST);
 	tcp_rx_expect(conn, left, 0, unexp_done);
 }
 

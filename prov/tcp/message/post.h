@@ -15,7 +15,7 @@ ssize_t tcp_post_recv_grouped(struct tcp_ep *ep, struct fab_rx *rx);
 /* True if a receive can be posted now, and nothing is to be done but to post it. */
 static inline bool tcp_recv_is_plain(const struct tcp_ep *ep, const struct fab_op *op)
 {
-	return ep->base.enabled && !ep->closing && !(ep->conn && ep->conn->state == TCP_CONN_DOWN) &&
+	return ep->base.enabled && !ep->detours && !(ep->conn && ep->conn->state == TCP_CONN_DOWN) &&
 	       !ep->rx->recv.grouped &&
 	       !(op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | FI_AUTH_KEY));
 }

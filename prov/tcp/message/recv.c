@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <string.h>
 #include "common/av/av.h"
+#include "common/memory/memory.h"
 #include "common/trigger/trigger.h"
 #include "tcp/params/params.h"
 
@@ -90,10 +91,19 @@ static __attribute__((noinline, cold)) int rx_post_rare(struct tcp_ep *ep, const
 	return fab_recv_peek(&ep->rx->recv, op, tcp_ep_recv_src(ep, op->addr));
 }
 
-static inline __attribute__((always_inline)) int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+static int rx_post_hmem(struct tcp_ep *ep, const struct fab_op *op);
+
+/* marked: with FI_HMEM, the flags tell whether buffers are memory of a device. */
+static inline __attribute__((always_inline))
+int rx_post_marked(struct tcp_ep *ep, const struct fab_op *op, bool marked)
 {
-	if (!ep->base.enabled || ep->closing || (ep->conn && ep->conn->state == TCP_CONN_DOWN))
-		return -FI_EOPBADSTATE;
+	if (!ep->base.enabled || ep->detours || (ep->conn && ep->conn->state == TCP_CONN_DOWN)) {
+		if (ep->detours != TCP_EP_HMEM || !ep->base.enabled ||
+		    (ep->conn && ep->conn->state == TCP_CONN_DOWN))
+			return -FI_EOPBADSTATE;
+		if (!marked)
+			return rx_post_hmem(ep, op);
+	}
 	if (op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER | FI_AUTH_KEY))
 		return rx_post_rare(ep, op);
 	if (__builtin_expect(ep->rx->recv.grouped, 0) && !tcp_group_valid(ep, op->addr))
@@ -102,6 +112,19 @@ static inline __attribute__((always_inline)) int rx_post(struct tcp_ep *ep, cons
 		return fab_recv_post_coll(&ep->own_rx.recv, op, tcp_match_src(ep, op->addr, 0));
 	return fab_recv_post_with(&ep->rx->recv, &ep->rx->recv.pool, op, tcp_ep_recv_src(ep, op->addr),
 				  fab_recv_find_kept, &tcp_recv_ops);
+}
+
+static inline __attribute__((always_inline)) int rx_post(struct tcp_ep *ep, const struct fab_op *op)
+{
+	return rx_post_marked(ep, op, false);
+}
+
+static __attribute__((noinline)) int rx_post_hmem(struct tcp_ep *ep, const struct fab_op *op)
+{
+	struct fab_op marked = *op;
+	int ret = fab_mr_mark(op->desc, op->iov_cnt, &marked.flags);
+
+	return ret ? ret : rx_post_marked(ep, &marked, true);
 }
 
 int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)

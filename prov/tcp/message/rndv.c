@@ -280,6 +280,8 @@ static void rndv_data_done(struct tcp_conn *conn)
 	struct tcp_unexp *unexp = conn->rx.unexp;
 
 	conn->rx.unexp = NULL;
+	if (__builtin_expect(conn->rx.spoilt, 0))
+		unexp->base.into.rx->rare |= FAB_RX_SPOILT;
 	rndv_data_finish(conn, unexp);
 	tcp_rx_delivered(conn);
 }

@@ -15,7 +15,7 @@
  */
 int tcp_peers_open(struct tcp_ep *ep);
 /* Send what is queued (tcp_ep_drain()), end every connection, free the table. Operations that are left complete with
- * FI_ECANCELED. ep->closing is set. No lock held; idempotent. */
+ * FI_ECANCELED. TCP_EP_CLOSING is set. No lock held; idempotent. */
 void tcp_peers_close(struct tcp_ep *ep);
 /* Call fn for connections until it returns true. True if it did. fn may end the connection for which it is called. Lock
  * held. */

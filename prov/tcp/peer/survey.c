@@ -183,7 +183,7 @@ static uint64_t survey_look(struct fab_survey *survey)
 	struct tcp_ep *ep = fab_container(survey, struct tcp_ep, survey);
 	struct look look = { 0 };
 
-	if (ep->closing)
+	if (ep->detours & TCP_EP_CLOSING)
 		return 0;
 	if (ep->conn)
 		look_at(ep, ep->conn, &look);

@@ -15,6 +15,7 @@
 #include "tcp/remote/rma.h"
 #include <stdlib.h>
 #include <string.h>
+#include "common/hmem/hmem.h"
 #include "tcp/message/message.h"
 
 _Static_assert((int) TCP_AMO_BASE == FAB_ATOMIC_BASE && (int) TCP_AMO_FETCH == FAB_ATOMIC_FETCH &&
@@ -54,6 +55,15 @@ void tcp_amo_free(struct tcp_tx *tx)
 
 /* ---- initiator ---- */
 
+/* Of several arrays, some in memory of a device. */
+static int amo_operands_from(struct tcp_tx *tx, const struct fab_op *op, uint64_t operand_len, uint64_t compare_len)
+{
+	uint8_t hmem = fab_op_hmem(op->flags);
+
+	return fab_hmem_from(hmem, tx->flat, op->amo->operand, 0, operand_len) ||
+	       fab_hmem_from(hmem, tx->flat + operand_len, op->amo->compare, 0, compare_len) ? -FI_EIO : 0;
+}
+
 int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
 {
 	const struct fab_amo *amo = op->amo;
@@ -64,6 +74,8 @@ int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op)
 	if (!amo_take_flat(tx, tx->hdr_buf + tx->hdr_len, sizeof(tx->hdr_buf) - tx->hdr_len, len))
 		return -FI_ENOMEM;
 	operand_len = fab_iov_len(amo->operand, amo->operand_cnt);
+	if (op->flags & FAB_OP_HMEM)
+		return amo_operands_from(tx, op, operand_len, len - operand_len);
 	tcp_tx_copy(tx->flat, amo->operand, operand_len);
 	tcp_tx_copy(tx->flat + operand_len, amo->compare, len - operand_len);
 	return 0;
@@ -189,7 +201,7 @@ void tcp_amo_req(struct tcp_conn *conn)
 		tcp_rx_expect(conn, 0, payload, amo_done);
 		return;
 	}
-	tcp_rx_aim(rx, &(struct iovec) { rx->operands, payload }, 1, payload);
+	tcp_rx_aim(rx, &(struct iovec) { rx->operands, payload }, 1, payload, FAB_HMEM_HOST);
 	tcp_rx_expect(conn, payload, 0, amo_done);
 }
 
@@ -228,12 +240,14 @@ static bool amo_receive_pieces(const struct fab_rx *rx, uint64_t at, uint64_t le
 }
 
 /* Find the targets of an atomic on tagged receives: the receives that messages with these tags would match now. They
- * stay posted. 0 or -FI_E*. */
-static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt)
+ * stay posted. *hmem is the number of their memory. 0 or -FI_E*. */
+static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, struct iovec *iov, uint32_t *cnt,
+			      uint8_t *hmem)
 {
 	const uint64_t access = amo_request_access(req);
 
 	*cnt = 0;
+	*hmem = FAB_HMEM_HOST;
 	if (conn->ep->rx->owner || (conn->ep->base.caps & access) != access)
 		return -FI_EOPNOTSUPP;
 	for (const struct tcp_rma_iov *at = req->rma; at < req->rma + req->rma_cnt; at++) {
@@ -243,10 +257,41 @@ static int amo_tagged_targets(struct tcp_conn *conn, const struct request *req, 
 			return -FI_ENOENT;
 		if (at->addr > rx->len || at->len > rx->len - at->addr)
 			return -FI_ETRUNC;
-		if (!amo_receive_pieces(rx, at->addr, at->len, iov, cnt))
+		if (!amo_receive_pieces(rx, at->addr, at->len, iov, cnt) ||
+		    fab_hmem_join(hmem, fab_op_hmem(rx->flags)))
 			return -FI_EINVAL;
 	}
 	return 0;
+}
+
+static const uint8_t *amo_compare(const struct tcp_conn *conn, const struct request *req)
+{
+	return req->kind == FAB_ATOMIC_COMPARE ? conn->rx.operands + req->operand_len : NULL;
+}
+
+/* Execute the request on memory of a device: on a copy of the elements, which goes back there. 0 or -FI_E*. */
+static __attribute__((noinline)) int amo_on_device(struct tcp_conn *conn, const struct request *req, uint8_t hmem,
+						   const struct iovec *iov, uint8_t *result)
+{
+	struct fab_domain *domain = conn->ep->base.domain;
+	uint8_t *copy = malloc(req->len + 1);
+	struct iovec piece = { copy, req->len };
+	bool locked;
+	int ret;
+
+	if (!copy)
+		return -FI_ENOMEM;
+	locked = fab_domain_lock_atomics(domain);
+	ret = fab_hmem_from(hmem, copy, iov, 0, req->len);
+	if (!ret)
+		fab_atomic_pieces(req->datatype, req->op, &piece, 1, req->operand_len ? conn->rx.operands : NULL,
+				  amo_compare(conn, req), result);
+	if (!ret && (amo_request_access(req) & FI_REMOTE_WRITE))
+		ret = fab_hmem_to(hmem, iov, 0, copy, req->len);
+	if (locked)
+		fab_domain_unlock_atomics();
+	free(copy);
+	return ret;
 }
 
 /* Execute the request, and store the result in result unless that is NULL. 0 or the FI_E* for a refusal. */
@@ -256,18 +301,24 @@ static int amo_request_run(struct tcp_conn *conn, const struct request *req, uin
 	struct fab_domain *domain = conn->ep->base.domain;
 	struct iovec iov[TCP_IOV_LIMIT];
 	bool writes = amo_request_access(req) & FI_REMOTE_WRITE, locked;
+	uint8_t hmem = FAB_HMEM_HOST;
 	uint32_t cnt;
 	int ret;
 
-	ret = req->tagged ? amo_tagged_targets(conn, req, iov, &cnt) :
+	ret = req->tagged ? amo_tagged_targets(conn, req, iov, &cnt, &hmem) :
 	      tcp_rma_verify(conn, req->rma, req->rma_cnt, amo_request_access(req), conn->rx.mr, iov, &cnt);
 	if (!ret && writes)
 		ret = tcp_rma_may_commit(conn, req->tagged);
 	if (ret)
 		return -ret;
+	if (__builtin_expect(domain->attr.caps & FI_HMEM, 0)) {
+		ret = req->tagged ? 0 : tcp_rma_hmem(conn, conn->rx.mr, req->rma_cnt, &hmem);
+		if (ret || hmem)
+			return ret ? -ret : -amo_on_device(conn, req, hmem, iov, result);
+	}
 	locked = fab_domain_lock_atomics(domain);
 	fab_atomic_pieces(req->datatype, req->op, iov, cnt, req->operand_len ? operands : NULL,
-			  req->kind == FAB_ATOMIC_COMPARE ? operands + req->operand_len : NULL, result);
+			  amo_compare(conn, req), result);
 	if (locked)
 		fab_domain_unlock_atomics();
 	return writes ? -tcp_rma_commit(conn) : 0;

@@ -14,6 +14,7 @@
 #include "base/copy.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
+#include "common/hmem/hmem.h"
 #include "common/memory/memory.h"
 
 #define RSP_MAX		TCP_IDMAP_MAX	/* most read responses queued for one peer; more are an attack */
@@ -46,6 +47,18 @@ int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_
 	return 0;
 }
 
+int tcp_rma_find_hmem(struct fab_mr *const *mr, uint32_t cnt, uint8_t *hmem)
+{
+	*hmem = FAB_HMEM_HOST;
+	for (uint32_t i = 0; i < cnt; i++) {
+		if (!mr[i]->hmem || !fab_hmem_join(hmem, mr[i]->hmem))
+			continue;
+		TCP_WARN(FI_LOG_EP_DATA, "refused a peer's access to memory of devices of several interfaces\n");
+		return -FI_EOPNOTSUPP;
+	}
+	return 0;
+}
+
 bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len)
 {
 	uint32_t cnt = conn->rx.hdr.rma_iov_cnt;
@@ -62,7 +75,8 @@ bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *l
 
 /* ---- accesses of one piece of memory, whose frames are at hand ---- */
 
-/* Verify access to the only target of the current frame. False: the general way, which also refuses it. */
+/* Verify access to the only target of the current frame, in memory of the host. False: the general way, which also
+ * refuses it. */
 static bool rma_piece(const struct tcp_conn *conn, const struct tcp_rma_iov *target, uint64_t access,
 		      struct iovec *piece, struct fab_mr **mr)
 {
@@ -71,7 +85,7 @@ static bool rma_piece(const struct tcp_conn *conn, const struct tcp_rma_iov *tar
 	*piece = (struct iovec) { 0 };		/* of no bytes there is no piece */
 	return conn->rx.hdr.rma_iov_cnt == 1 &&
 	       !fab_mr_verify(&conn->ep->base.domain->mr_map, conn->auth_key, target->key, target->addr, target->len,
-			      access, piece, &cnt, mr);
+			      access | FAB_MR_HOST, piece, &cnt, mr);
 }
 
 bool tcp_rma_write_whole(struct tcp_conn *conn, const uint8_t *rest, size_t len)
@@ -215,6 +229,8 @@ static void rma_write_done(struct tcp_conn *conn)
 		.src = fab_ep_src(&conn->ep->base, conn->fi_addr),
 	};
 
+	if (!conn->rx.refuse && conn->rx.spoilt)
+		conn->rx.refuse = FI_EIO;
 	if (!conn->rx.refuse)
 		conn->rx.refuse = -tcp_rma_commit(conn);
 	if (conn->rx.refuse) {
@@ -244,6 +260,7 @@ uint32_t tcp_rma_write_aim(struct tcp_conn *conn)
 	struct iovec iov[TCP_IOV_LIMIT];
 	uint64_t len;
 	uint32_t cnt;
+	uint8_t hmem;
 	int ret;
 
 	tcp_rma_targets(conn, rma, &len);
@@ -252,7 +269,9 @@ uint32_t tcp_rma_write_aim(struct tcp_conn *conn)
 	if (!ret)
 		ret = tcp_rma_may_commit(conn, false);
 	if (!ret)
-		tcp_rx_aim(rx, iov, cnt, len);
+		ret = tcp_rma_hmem(conn, rx->mr, rx->hdr.rma_iov_cnt, &hmem);
+	if (!ret)
+		tcp_rx_aim(rx, iov, cnt, len, hmem);
 	return -ret;
 }
 
@@ -290,6 +309,12 @@ static int rma_rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 	ret = tcp_rma_verify(conn, rma_rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
 	if (ret)
 		return ret;
+	if (__builtin_expect(conn->ep->base.domain->attr.caps & FI_HMEM, 0)) {
+		ret = tcp_rma_find_hmem(mr, tx->id, &tx->hmem);
+		if (ret)
+			return ret;
+		cnt |= tx->hmem ? TCP_TX_ON_DEVICE : 0;
+	}
 	tx->iov_cnt = cnt;
 	tx->mr_gen = conn->ep->base.domain->mr_map.gen;
 	return 0;
@@ -427,7 +452,10 @@ static void rma_read_done(struct tcp_conn *conn)
 
 	if (tx->hdr.op == TCP_WIRE_READ_REQ)
 		tcp_read_ends(conn, tx);
-	tcp_tx_done(tx, 0, 0, NULL);
+	if (__builtin_expect(conn->rx.spoilt, 0))
+		tcp_tx_done(tx, FI_EIO, FI_EIO, "what was read could not be copied to the device");
+	else
+		tcp_tx_done(tx, 0, 0, NULL);
 	if (__builtin_expect(conn->rx.hdr.flags & TCP_FLAGS_PIECES, 0))
 		tcp_rx_delivered(conn);
 }
@@ -443,7 +471,8 @@ void tcp_rma_rsp_spoilt(struct tcp_conn *conn, int err)
 
 void tcp_rma_take(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt, tx->len);
+	tcp_rx_aim(&conn->rx, tx->iov, tx->iov_cnt & ~TCP_TX_ON_DEVICE, tx->len,
+		   tcp_tx_on_device(tx) ? tx->hmem : FAB_HMEM_HOST);
 	tcp_rx_expect(conn, tx->len, 0, rma_read_done);
 }
 

@@ -12,6 +12,14 @@
  * logged. */
 int tcp_rma_verify(struct tcp_conn *conn, const struct tcp_rma_iov *rma, uint32_t cnt, uint64_t access,
 		   struct fab_mr **mr, struct iovec *iov, uint32_t *iov_cnt);
+/* The number of the memory of cnt regions: a device's, or 0. 0 or -FI_EOPNOTSUPP, logged. */
+int tcp_rma_find_hmem(struct fab_mr *const *mr, uint32_t cnt, uint8_t *hmem);
+/* The same, of a domain that may have none. */
+static inline int tcp_rma_hmem(const struct tcp_conn *conn, struct fab_mr *const *mr, uint32_t cnt, uint8_t *hmem)
+{
+	*hmem = 0;
+	return __builtin_expect(conn->ep->base.domain->attr.caps & FI_HMEM, 0) ? tcp_rma_find_hmem(mr, cnt, hmem) : 0;
+}
 /* Read the targets from the current header, and their total length; false if one is longer than any message. */
 bool tcp_rma_targets(struct tcp_conn *conn, struct tcp_rma_iov *rma, uint64_t *len);
 /* Count the write of the current header, which is complete: once for each region of rx.mr, with its bytes. */

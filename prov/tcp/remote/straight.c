@@ -35,7 +35,7 @@ bool tcp_straight(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
 	int ret;
 
 	if (conn->state != TCP_CONN_UP || conn->io != &tcp_io_ring || op->hooked || op->rma_cnt != 1 ||
-	    (op->flags & PEER_ACTS))
+	    (op->flags & (PEER_ACTS | FAB_OP_HMEM)))
 		return false;
 	pair = conn->local->pair;
 	if (pair->reach.off || pair->ended || !tcp_tx_all_done(conn) || !fab_list_empty(&conn->tx.held) ||

@@ -106,6 +106,7 @@ struct tcp_rx_state {
 	enum tcp_rx_phase phase;
 	uint8_t hdr_have;
 	uint8_t iov_cnt, iov_cur;
+	uint8_t hmem;			/* iov is memory of a device: its number; else 0 */
 	uint64_t left, skip;
 	void (*done)(struct tcp_conn *conn);	/* payload is complete */
 	/* what was read behind the header, while a frame is started: tcp_rx_take() */
@@ -120,6 +121,7 @@ struct tcp_rx_state {
 	uint8_t paused;			/* enum tcp_rx_paused */
 	uint32_t stage;			/* the most bytes of the next read, if bulk is 0: FAB_STAGING_LEN, or less of a
 					 * stranger */
+	bool spoilt;			/* since iov was aimed, a copy to memory of a device has failed */
 	bool special;			/* the peer has the other byte order, or may send direct frames */
 	/* a remote write that was refused: the FI_E* for the answer; its payload is dropped */
 	uint32_t refuse;		/* the same for an atomic */

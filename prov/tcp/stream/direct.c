@@ -179,7 +179,8 @@ static __attribute__((noinline)) bool direct_can_lend(struct tcp_direct *direct,
 
 void tcp_direct_offer(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (tx->flat || tx->amo || !tcp_frames[tx->hdr.op].spoilt || tx->size - tx->hdr_len < TCP_DIRECT_MIN)
+	if (tx->flat || tx->amo || tcp_tx_on_device(tx) || !tcp_frames[tx->hdr.op].spoilt ||
+	    tx->size - tx->hdr_len < TCP_DIRECT_MIN)
 		return;
 	if (conn->direct.lends == TCP_DIRECT_UNASKED)
 		direct_ask(conn);
@@ -320,6 +321,16 @@ static void direct_advance(struct tcp_direct *direct, uint32_t cnt, uint64_t n)
 	}
 }
 
+/* n bytes of payload, all of which were asked for, are staged: copy them to the device. */
+static void direct_stage(struct tcp_rx_state *rx, const uint8_t *staging, uint64_t n)
+{
+	const uint64_t skip = rx->skip;
+
+	rx->skip = 0;
+	tcp_rx_copy(rx, staging, n);
+	rx->skip = skip;
+}
+
 /* Read the next part of the payload. When that is complete, the phase is TCP_RX_PAYLOAD with nothing left; after an
  * error it is TCP_RX_HDR, or the connection has ended. */
 static void direct_step(struct tcp_conn *conn)
@@ -328,20 +339,33 @@ static void direct_step(struct tcp_conn *conn)
 	struct iovec to[TCP_IOV_LIMIT + 1], from[TCP_PIECES_MAX + 1];
 	struct tcp_rx_state *rx = &conn->rx;
 	uint32_t cnt = TCP_PIECE_CNT(rx->hdr.flags), to_cnt, from_cnt;
+	uint8_t *staging = NULL;
 	uint64_t n;
 	int ret;
 
 	tcp_rx_recheck_region(conn);
-	n = fab_min(rx->left, (uint64_t) STEP_LEN);
+	n = fab_min(rx->left, (uint64_t) (rx->hmem ? FAB_STAGING_LEN : STEP_LEN));
 	if (n) {
 		to_cnt = direct_part(to, rx->iov + rx->iov_cur, rx->iov_cnt - rx->iov_cur, n);
+		if (__builtin_expect(rx->hmem, 0)) {
+			staging = fab_engine_tx_staging(conn->ep->base.engine);
+			if (!staging) {
+				tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory to receive for a device");
+				return;
+			}
+			to[0] = (struct iovec) { staging, n };
+			to_cnt = 1;
+		}
 		from_cnt = direct_part(from, direct->piece + direct->cur, cnt - direct->cur, n);
 		ret = tcp_reader_read(&direct->reader, to, to_cnt, from, from_cnt, n);
 		if (ret) {
 			direct_fail(conn, -ret);
 			return;
 		}
-		tcp_rx_advance(rx, n);
+		if (staging)
+			direct_stage(rx, staging, n);
+		else
+			tcp_rx_advance(rx, n);
 		direct_advance(direct, cnt, n);
 		direct->pass_len += n;
 	}

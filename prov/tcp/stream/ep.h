@@ -87,6 +87,12 @@ struct tcp_ep_alive {
 	bool runs;
 };
 
+/* Why a call does not go the short way. */
+enum tcp_ep_detour {
+	TCP_EP_CLOSING = 1,		/* fi_close() has begun: operations and connections are refused */
+	TCP_EP_HMEM = 2,		/* FI_HMEM: buffers may be memory of a device, as their descriptors tell */
+};
+
 /* Also the object of fi_srx_context() and fi_stx_context(), which is one half of an endpoint for use by others, and
  * contexts of scalable endpoints; base.ep_fid.fid.fclass tells which. */
 struct tcp_ep {
@@ -101,7 +107,7 @@ struct tcp_ep {
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits of an operation without
 						 * FI_FENCE */
 	bool shared_memory;		/* FI_OPT_SHARED_MEMORY_PERMITTED: new connections may use it */
-	bool closing;			/* fi_close() has begun: operations and connections are refused */
+	uint8_t detours;		/* bits of enum tcp_ep_detour */
 	uint8_t straight_cnt;		/* accesses carried out within a call, since straight_pass */
 	uint32_t straight_pass;		/* a pass of the engine */
 	struct tcp_conn *conn;		/* owned, MSG; exists from opening, so that receives can be posted before it is
@@ -176,9 +182,10 @@ struct tcp_tx {
 					 * frames in flat */
 	uint8_t code;			/* enum fab_op_code; FAB_OP_MAX for control frames */
 	uint8_t hdr_len;
-	uint8_t iov_cnt;
+	uint8_t iov_cnt;		/* with TCP_TX_ON_DEVICE added, where iov has memory of a device */
 	bool want_cq;			/* success writes a CQ entry */
 	bool want_ack;			/* complete only when acknowledged */
+	uint8_t hmem;			/* if tcp_tx_on_device(): the number of the memory in iov (common/hmem) */
 	bool match;			/* complete only when a receive has taken it (FI_MATCH_COMPLETE) */
 	uint8_t waits;			/* enum tcp_tx_waits */
 	bool amo;			/* an atomic, or the answer to one: free with tcp_amo_free() */
@@ -197,5 +204,13 @@ struct tcp_tx {
 		uint8_t inject[TCP_IOV_LIMIT * sizeof(struct iovec)];
 	};
 };
+
+/* So it is neither one buffer, nor few enough for a call: such a frame goes by ways for rare cases. */
+#define TCP_TX_ON_DEVICE	0x80
+
+static inline bool tcp_tx_on_device(const struct tcp_tx *tx)
+{
+	return tx->iov_cnt & TCP_TX_ON_DEVICE;
+}
 
 #endif

@@ -17,6 +17,7 @@
 #include <sys/epoll.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "common/hmem/hmem.h"
 #include "tcp/params/params.h"
 
 /* If payloads of TCP_RX_BULK_LEN follow one another, no more than this is staged. */
@@ -147,9 +148,11 @@ void tcp_rx_broken(struct tcp_conn *conn, const char *what)
 
 /* ---- payload ---- */
 
-void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len)
+void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len, uint8_t hmem)
 {
 	rx->iov_cnt = rx->iov_cur = 0;
+	rx->hmem = hmem;
+	rx->spoilt = false;
 	for (uint32_t i = 0; i < cnt && len; i++) {
 		size_t n = iov[i].iov_len < len ? iov[i].iov_len : len;
 
@@ -166,7 +169,8 @@ void tcp_rx_expect(struct tcp_conn *conn, uint64_t left, uint64_t skip, void (*d
 	conn->rx.skip = skip;
 	conn->rx.done = done;
 	conn->rx.phase = TCP_RX_PAYLOAD;
-	conn->rx.bulk = left >= TCP_RX_BULK_LEN;
+	/* all that goes to a device is staged */
+	conn->rx.bulk = left >= TCP_RX_BULK_LEN && !conn->rx.hmem;
 }
 
 void tcp_rx_advance(struct tcp_rx_state *rx, size_t n)
@@ -184,6 +188,12 @@ void tcp_rx_advance(struct tcp_rx_state *rx, size_t n)
 	}
 }
 
+__attribute__((noinline)) void tcp_rx_to_device(struct tcp_rx_state *rx, const uint8_t *buf, size_t n)
+{
+	if (!rx->spoilt && fab_hmem_to(rx->hmem, rx->iov + rx->iov_cur, 0, buf, n))
+		rx->spoilt = true;
+}
+
 size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
 {
 	size_t used = 0;
@@ -192,7 +202,10 @@ size_t tcp_rx_copy(struct tcp_rx_state *rx, const uint8_t *buf, size_t len)
 		struct iovec *iov = &rx->iov[rx->iov_cur];
 		size_t n = iov->iov_len < len - used ? iov->iov_len : len - used;
 
-		memcpy(iov->iov_base, buf + used, n);
+		if (__builtin_expect(!rx->hmem, 1))
+			memcpy(iov->iov_base, buf + used, n);
+		else
+			tcp_rx_to_device(rx, buf + used, n);
 		tcp_rx_advance(rx, n);
 		used += n;
 	}
@@ -369,7 +382,7 @@ void tcp_rx_recheck_region(struct tcp_conn *conn)
 static __attribute__((noinline, cold)) size_t rx_rest_len(const struct tcp_rx_state *rx)
 {
 	if (rx->phase == TCP_RX_PAYLOAD)
-		return fab_min(rx->skip, (uint64_t) FAB_STAGING_LEN);
+		return fab_min(rx->skip + (rx->hmem ? rx->left : 0), (uint64_t) FAB_STAGING_LEN);
 	return (rx->hdr_have < sizeof(rx->hdr) ? sizeof(rx->hdr) : rx->hdr.hdr_size) - rx->hdr_have;
 }
 
@@ -419,7 +432,7 @@ static inline ssize_t rx_read(struct tcp_conn *conn, uint8_t *staging, size_t *s
 {
 	if (__builtin_expect(conn->rx.phase == TCP_RX_PAYLOAD, 0)) {
 		tcp_rx_recheck_region(conn);
-		if (conn->rx.left)
+		if (conn->rx.left && !conn->rx.hmem)
 			return rx_read_payload(conn, staging, staged);
 	}
 	*staged = rx_read_frames(conn, staging);	/* where it is used, it is positive */

@@ -257,8 +257,11 @@ static inline const uint8_t *tcp_rx_take(struct tcp_conn *conn, uint64_t len)
 	conn->rx.bulk = len >= TCP_RX_BULK_LEN;
 	return payload;
 }
-/* Aim the parser's iov at the first len bytes of iov. */
-void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len);
+/* Aim the parser's iov at the first len bytes of iov; hmem is the number of a device's memory there, or 0. With a
+ * device, whoever finishes the payload looks at rx->spoilt. */
+void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len, uint8_t hmem);
+/* Copy n bytes of payload to where rx.iov points, in memory of a device. */
+void tcp_rx_to_device(struct tcp_rx_state *rx, const uint8_t *buf, size_t n);
 /* n bytes of payload were stored where rx.iov points. */
 void tcp_rx_advance(struct tcp_rx_state *rx, size_t n);
 /* Before more of a payload is stored: regions may have been closed while a write is arriving. If its own regions still

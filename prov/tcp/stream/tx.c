@@ -20,6 +20,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include "base/bits.h"
+#include "common/hmem/hmem.h"
 #include "tcp/params/params.h"
 
 #define TX_IOV_MAX	64	/* iov entries in one call */
@@ -418,6 +420,23 @@ static uint8_t *batch_copy_room(struct tx_batch *batch, size_t len)
 	return pos;
 }
 
+/* Add a part of a frame whose payload is memory of a device: as much as there is room for its copy. True: all of it.
+ * False: no further frame can be added; if nothing was, the copy has failed. */
+static __attribute__((noinline)) bool batch_add_device(struct tx_batch *batch, struct tcp_tx *tx)
+{
+	uint64_t at = tx->sent > tx->hdr_len ? tx->sent - tx->hdr_len : 0, left = tx->size - tx->hdr_len - at;
+	uint64_t len = fab_min(left, (uint64_t) FAB_STAGING_LEN - batch->copied);
+
+	if (fab_hmem_from(tx->hmem, batch->staging + batch->copied, tx->iov, at, len))
+		return false;
+	if (tx->sent < tx->hdr_len)
+		batch_add(batch, tx->hdr_buf + tx->sent, tx->hdr_len - tx->sent);
+	if (len)
+		batch_add(batch, batch->staging + batch->copied, len);
+	batch->copied += len;
+	return len == left;
+}
+
 /* Add the parts of a frame from offset `sent` on. */
 static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 {
@@ -444,8 +463,27 @@ static void batch_add_frame(struct tx_batch *batch, struct tcp_tx *tx)
 	}
 }
 
+/* Add a frame that is none for batch_fill(), with this number: its payload is memory of a device. Returns the number
+ * for the next frame; -1: no other can be added, or this one could not. */
+static __attribute__((noinline)) int batch_add_rare(struct tcp_conn *conn, struct tx_batch *batch, struct tcp_tx *tx,
+						    uint8_t id)
+{
+	if (!tcp_tx_on_device(tx) || batch->iov_cnt + 3 > TX_IOV_MAX ||
+	    batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN || batch->len >= TX_CALL_LEN)
+		return -1;
+	if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_above.may_leave(conn, tx))
+		return -1;
+	if (!tx->sent)
+		tx->hdr.id = id++;
+	if (!tcp_tx_on_device(tx) || tx->flat)	/* it became a refusal; operands, in memory of the host */
+		batch_add_frame(batch, tx);
+	else if (!batch_add_device(batch, tx))
+		return -1;
+	return id;
+}
+
 /* Add queued frames for one call. Stops at a response whose region was closed while it waited, if no refusal can be
- * sent. */
+ * sent, and at a frame whose payload cannot be copied from a device. */
 static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 {
 	uint8_t id = conn->tx.cnt;
@@ -456,8 +494,14 @@ static void batch_fill(struct tcp_conn *conn, struct tx_batch *batch)
 
 		if (batch->iov_cnt + tx->iov_cnt + 2 > TX_IOV_MAX ||
 		    batch->copied + TCP_TX_COPY_MAX > FAB_STAGING_LEN ||
-		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN))
-			return;
+		    (batch->len >= TX_CALL_LEN && tx->size >= TX_LONG_LEN)) {
+			int next = batch_add_rare(conn, batch, tx, id);
+
+			if (next < 0)
+				return;
+			id = (uint8_t) next;
+			continue;
+		}
 		if (tx->hdr.op == TCP_WIRE_READ_RSP && !tcp_above.may_leave(conn, tx))
 			return;
 		if (!tx->sent) {
@@ -591,6 +635,16 @@ void tcp_tx_resume(struct tcp_conn *conn, ssize_t n)
 		tcp_tx_flush(conn);
 }
 
+/* The first frame of the queue cannot be sent. */
+static __attribute__((noinline, cold)) void tx_cannot_leave(struct tcp_conn *conn)
+{
+	if (tcp_tx_on_device(fab_list_first(&conn->tx.queue, struct tcp_tx, link)))
+		tcp_conn_fail(conn, FI_EIO, FI_EIO, "data could not be copied from the device, or its region was "
+			      "closed while the peer was reading it");
+	else
+		tcp_conn_fail(conn, FI_EACCES, FI_EACCES, "a memory region was closed while the peer was reading it");
+}
+
 void tcp_tx_flush(struct tcp_conn *conn)
 {
 	struct fab_engine *engine = conn->ep->base.engine;
@@ -611,8 +665,7 @@ void tcp_tx_flush(struct tcp_conn *conn)
 		}
 		batch_fill(conn, &batch);
 		if (!batch.iov_cnt) {
-			tcp_conn_fail(conn, FI_EACCES, FI_EACCES,
-				      "a memory region was closed while the peer was reading it");
+			tx_cannot_leave(conn);
 			return;
 		}
 		n = batch.iov_cnt == 1 ? conn->io->send(conn, batch.iov[0].iov_base, batch.len) :
