@@ -53,6 +53,10 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 	struct fab_rx *rx = fab_recv_find(&ep->recv, msg->class, msg->tag, msg->src);
 	struct fab_into into;
 
+	/* receives of collectives are from another pool */
+	if (rx && msg->class != FAB_CLASS_COLL &&
+	    fab_rx_take_whole(&ep->recv, &ep->base, rx, msg, data, &rxm_recv_ops))
+		return true;
 	if (rx) {
 		fab_rx_claim(&ep->recv, rx, msg->len, &into);
 		fab_into_fill(&into, data);

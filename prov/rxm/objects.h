@@ -306,6 +306,7 @@ struct rxm_conn {
 	struct fab_list posted;
 	struct rxm_chunk *rx_mem;	/* owned: the packet buffers */
 	uint32_t rx_cnt;
+	uint32_t own_window;		/* RXM_WINDOW(rx_cnt): credit of each kind that the peer has at most */
 	uint64_t deadline_ns;		/* of an attempt: while CONNECTING or ACCEPTING */
 };
 
@@ -371,6 +372,7 @@ struct rxm_poller {
 	struct fid_ep *srx;		/* owned: the shared receives of all connections; NULL: each has its own */
 	struct rxm_srx_part *parts;	/* owned: their buffers */
 	uint32_t srx_cnt, srx_posted;	/* of these: all, and those that are posted */
+	size_t srx_len;			/* bytes of each */
 	uint32_t conn_cnt;		/* connections that share them */
 	bool wakes;			/* both sources have been added */
 	struct fab_timer look;		/* where they cannot be added: polls for threads that sleep */

@@ -4,7 +4,7 @@
  */
 #include "common/calls/calls.h"
 #include "common/ops/ops.h"
-#include "rxm/rxm.h"
+#include "rxm/post.h"
 
 /* Flags that programs may pass although they add nothing to a call. The endpoint handles completion levels. */
 #define ANY_FLAGS	(FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_MORE | \
@@ -23,10 +23,16 @@ static ssize_t rxm_ops_post_recv(struct fab_ep *ep, const struct fab_op *op)
 	return rxm_post_recv(fab_container(ep, struct rxm_ep, base), op);
 }
 
+static inline __attribute__((always_inline)) ssize_t rxm_ops_recv_now(struct fab_ep *ep, const struct fab_op *op)
+{
+	return rxm_post_recv_now(fab_container(ep, struct rxm_ep, base), op);
+}
+
 static const struct fab_calls calls = {
 	.prov = &rxm_prov,
 	.submit = rxm_ops_submit,
 	.post_recv = rxm_ops_post_recv,
+	.recv_now = rxm_ops_recv_now,
 	.send_flags = SEND_FLAGS,
 	.read_flags = ANY_FLAGS,
 	.recv_flags = RECV_FLAGS,

@@ -75,16 +75,16 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 	struct rxm_ctx *ctx = entry->op_context;
 	struct rxm_rx *rx;
 
+	if (__builtin_expect(ctx != NULL, 1) && ctx->kind == RXM_CTX_TX && !(entry->flags & FI_REMOTE_WRITE)) {
+		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), 0, NULL);
+		return;
+	}
 	if (poller->srx && ctx && ctx->kind == RXM_CTX_RX &&
 	    !take_shared(poller, fab_container(ctx, struct rxm_rx, ctx), entry->buf))
 		return;
 	/* a remote write whose CQ data the provider below reports in its completion queue */
 	if (entry->flags & FI_REMOTE_WRITE) {
 		rxm_rx_remote_write(poller, ctx, entry->data, entry->len);
-		return;
-	}
-	if (ctx->kind == RXM_CTX_TX) {
-		rxm_tx_below_done(fab_container(ctx, struct rxm_tx, ctx), 0, NULL);
 		return;
 	}
 	rx = fab_container(ctx, struct rxm_rx, ctx);

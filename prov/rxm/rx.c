@@ -46,6 +46,8 @@ static inline void repost_or_hold(struct rxm_rx *rx)
 {
 	if (!rx->conn->ext && rx->conn->ctl_cnt >= RXM_CTL_MAX)
 		fab_list_add_tail(&rx->conn->held, &rx->link);
+	else if (rx->shared)
+		rxm_srx_repost(rx->conn->ep->poller, rx);
 	else
 		rxm_rx_repost(rx);
 }
@@ -65,6 +67,7 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 	int ret = 0;
 
 	conn->rx_cnt = (uint32_t) rxm_params.conn_rx;
+	conn->own_window = RXM_WINDOW(conn->rx_cnt);
 	if (conn->shares)
 		return rxm_srx_join(conn);
 	conn->rx_mem = rxm_chunk_alloc(ep->domain->mr_local ? ep->domain->below : NULL, stride, conn->rx_cnt);
@@ -84,12 +87,17 @@ int rxm_rx_post_all(struct rxm_conn *conn)
 	return ret;
 }
 
-void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load)
+static inline void credit_give(struct rxm_conn *conn, enum rxm_load load)
 {
 	if (!conn->ext || load == RXM_FREE || conn->state != RXM_CONN_UP)
 		return;
-	if (++conn->credit[load].owed >= RXM_WINDOW(conn->rx_cnt) / 2)
+	if (++conn->credit[load].owed >= conn->own_window / 2)
 		rxm_answer(conn, RXM_CREDIT, 0, 0);
+}
+
+void rxm_credit_give(struct rxm_conn *conn, enum rxm_load load)
+{
+	credit_give(conn, load);
 }
 
 /* ---- answers and control packets ---- */
@@ -129,7 +137,7 @@ static bool take_credit(struct rxm_conn *conn, uint64_t said)
 /* Count a packet against the peer's credit. False: the peer had no credit left. */
 static bool spends(struct rxm_conn *conn, enum rxm_load load)
 {
-	if (!conn->ext || load == RXM_FREE || ++conn->credit[load].unpaid <= RXM_WINDOW(conn->rx_cnt))
+	if (!conn->ext || load == RXM_FREE || ++conn->credit[load].unpaid <= conn->own_window)
 		return true;
 	rxm_conn_broken(conn, "more packets than its credit");
 	return false;
@@ -256,7 +264,7 @@ static void take_packet(struct rxm_rx *rx)
 	}
 	if (!in.kept || in.kept->rx != rx)
 		repost_or_hold(rx);
-	rxm_credit_give(conn, load);
+	credit_give(conn, load);
 	if (conn->state != RXM_CONN_DOWN)
 		rxm_tx_run(conn);
 }

@@ -18,14 +18,9 @@ struct rxm_srx_part {
 	struct rxm_rx rx[];
 };
 
-static size_t packet_len(void)
-{
-	return sizeof(struct rxm_pkt) + fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
-}
-
 static int srx_post(struct rxm_poller *poller, struct rxm_rx *rx)
 {
-	int ret = (int) fi_recv(poller->srx, rx->pkt, packet_len(), rx->desc, FI_ADDR_UNSPEC, &rx->ctx);
+	int ret = (int) fi_recv(poller->srx, rx->pkt, poller->srx_len, rx->desc, FI_ADDR_UNSPEC, &rx->ctx);
 
 	if (!ret)
 		poller->srx_posted++;
@@ -35,7 +30,7 @@ static int srx_post(struct rxm_poller *poller, struct rxm_rx *rx)
 /* Add cnt buffers. 0; -FI_ENOMEM, or the error of posting one. */
 static int srx_grow(struct rxm_poller *poller, uint32_t cnt)
 {
-	size_t stride = (packet_len() + 63) & ~(size_t) 63;
+	size_t stride = (poller->srx_len + 63) & ~(size_t) 63;
 	struct rxm_srx_part *part = calloc(1, sizeof(*part) + cnt * sizeof(part->rx[0]));
 	int ret = 0;
 
@@ -111,6 +106,7 @@ void rxm_srx_open(struct rxm_domain *domain, struct rxm_poller *poller)
 	size_t len = sizeof(bool);
 	bool names = false;
 
+	poller->srx_len = sizeof(struct rxm_pkt) + fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
 	if (!rxm_params.use_srx || fi_srx_context(domain->below, &attr, &poller->srx, NULL)) {
 		poller->srx = NULL;
 		return;

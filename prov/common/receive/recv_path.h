@@ -132,7 +132,7 @@ FAB_RECV_PATH void fab_rx_finish_with(struct fab_recv *recv, struct fab_ep *ep, 
 /*
  * Claim, fill and finish in one step: a posted receive takes a message, all of which is at payload. False: nothing was
  * done, since the receive is a multi-receive, memory of a device, too short, in several pieces, or for
- * fab_rx_finish_rare(). msg->class is a constant.
+ * fab_rx_finish_rare(). The receive is from recv->pool: not of a collective. msg->class may be a constant.
  */
 FAB_RECV_PATH bool fab_rx_take_whole(struct fab_recv *recv, struct fab_ep *ep, struct fab_rx *rx,
 				     const struct fab_msg *msg, const void *payload, const struct fab_recv_ops *ops)
