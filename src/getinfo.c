@@ -300,7 +300,7 @@ static void getinfo_ask(struct query *query, const struct fab_provider *entry)
 		take_entries(query, prov, list);
 	else if (!aside && fab_reasons_heard() == before)
 		fab_reasons_add(prov, "its getinfo()", "", ret && ret != -FI_ENODATA ? fi_strerror(-ret) :
-				"no entry, and no reason given");
+				"returned no entry, and gave no reason");
 }
 
 /* FI_PROV_ATTR_ONLY: add a blank entry for a provider, whether it can be used on this machine or not. */

@@ -213,7 +213,7 @@ int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 
 	addr = fi_addr < FAB_AV_MAX ? fab_av_addr(ep->base.bound.av, fi_addr) : NULL;
 	if (!addr) {
-		RXM_WARN(FI_LOG_EP_DATA, "there is no address %#lx in the address vector\n", (unsigned long) fi_addr);
+		RXM_WARN(FI_LOG_EP_DATA, "the address vector has no fi_addr %#lx\n", (unsigned long) fi_addr);
 		return -FI_EINVAL;
 	}
 	peer = rxm_peer_of(ep, addr);

@@ -362,9 +362,9 @@ void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_
 		if (ep)
 			rxm_rx_written(ep, data, len);
 		else
-			FI_WARN_ONCE(&rxm_prov, FI_LOG_EP_DATA, "data of a peer's write is lost: nobody says for which "
-				     "endpoint it is, and those of this domain have different completion queues; let "
-				     "them share one\n");
+			FI_WARN_ONCE(&rxm_prov, FI_LOG_EP_DATA, "the data of a peer's write is lost: the device does "
+				     "not tell its endpoint, and those of this domain have different completion "
+				     "queues; bind them to one\n");
 		return;
 	}
 	rx = fab_container(ctx, struct rxm_rx, ctx);

@@ -160,7 +160,8 @@ INLINE int check_len(const struct rxm_ep *ep, const struct fab_op *op, size_t le
 {
 	if (len <= ep->base.info->ep_attr->max_msg_size)
 		return 0;
-	RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes: ep_attr->max_msg_size is %zu\n", fab_op_desc[op->code].name, len,
+	RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes is longer than ep_attr->max_msg_size, %zu\n",
+		 fab_op_desc[op->code].name, len,
 		 ep->base.info->ep_attr->max_msg_size);
 	return -FI_EMSGSIZE;
 }
@@ -182,7 +183,7 @@ INLINE int check(const struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	if (__builtin_expect(!(op->flags & (FI_INJECT | FI_TRIGGER)), 1))
 		return check_len(ep, op, len);
 	if ((op->flags & FI_INJECT) && len > ep->base.info->tx_attr->inject_size) {
-		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes with FI_INJECT: tx_attr->inject_size is %zu\n",
+		RXM_WARN(FI_LOG_EP_DATA, "%s of %zu bytes with FI_INJECT is longer than tx_attr->inject_size, %zu\n",
 			 fab_op_desc[op->code].name, len, ep->base.info->tx_attr->inject_size);
 		return -FI_EMSGSIZE;
 	}
@@ -280,8 +281,8 @@ int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 		return ret;
 
 	if ((op->flags & FI_INJECT) || op->amo) {
-		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf: it cannot be injected, and is "
-			 "not for atomics\n", fab_op_desc[op->code].name);
+		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf: use neither FI_INJECT nor "
+			 "atomics with such memory\n", fab_op_desc[op->code].name);
 		return -FI_EOPNOTSUPP;
 	}
 	if (op->flags & FI_TRIGGER)

@@ -136,7 +136,7 @@ static int check_key(const struct fab_ep *ep)
 {
 	if (!ep->auth_key && !ep->domain->auth.per_av)
 		return 0;
-	UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: there is an authorization key, and datagrams do not carry any\n");
+	UDP_WARN(FI_LOG_EP_CTRL, "fi_endpoint: datagrams carry no authorization keys; open the endpoint without one\n");
 	return -FI_EINVAL;
 }
 

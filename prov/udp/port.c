@@ -155,8 +155,8 @@ static int open_bound(const struct udp_ep *ep, const union fab_sockaddr *addr, b
 
 	fd = fab_sock_open(addr->sa.sa_family, SOCK_DGRAM);
 	if (fd < 0) {
-		UDP_WARN(FI_LOG_EP_CTRL, "no socket: %s%s\n", strerror(-fd),
-			 fd == -EMFILE || fd == -ENFILE ? ", raise the limit on open files (ulimit -n)" : "");
+		UDP_WARN(FI_LOG_EP_CTRL, "cannot open a socket: %s%s\n", strerror(-fd),
+			 fd == -EMFILE || fd == -ENFILE ? "; raise the limit on open files (ulimit -n)" : "");
 		return fd;
 	}
 	ret = set_options(fd, ep, shared);

@@ -81,7 +81,7 @@ static bool note(const void *object, unsigned what)
 static void failed(const char *device, const void *object, const char *what)
 {
 	if (note(object, VRB_TOLD_FAILED))
-		VRB_WARN(FI_LOG_DOMAIN, "device %s: %s: the endpoints that use it end\n", device, what);
+		VRB_WARN(FI_LOG_DOMAIN, "device %s: %s; the endpoints that use it fail\n", device, what);
 }
 
 static void on_event(struct ibv_context *verbs, const struct ibv_async_event *event)
@@ -90,7 +90,7 @@ static void on_event(struct ibv_context *verbs, const struct ibv_async_event *ev
 
 	switch (event->event_type) {
 	case IBV_EVENT_DEVICE_FATAL:
-		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed: all its endpoints end\n", device);
+		VRB_WARN(FI_LOG_DOMAIN, "device %s has failed, and all its endpoints with it\n", device);
 		device_failed(verbs);
 		break;
 	case IBV_EVENT_CQ_ERR:

@@ -278,7 +278,7 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	int ret;
 
 	if (!addr) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_connect: no address\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_connect: addr is NULL; pass the address of the peer\n");
 		return -FI_EINVAL;
 	}
 	ret = fab_any_name_take(&vrb_prov, &dest, ep->base.info, addr, fab_any_addr_len(addr));

@@ -111,7 +111,7 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 	const void *data;
 
 	if (!req) {
-		VRB_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: refused\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: it is refused\n");
 		vrb_pep_refuse(id);
 		return;
 	}

@@ -185,7 +185,7 @@ static bool poll_singly(struct vrb_hw_cq *hw, uint32_t failures_max)
 	if (!cnt || failed <= failures_max)
 		return found;
 	VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s fails again and again (%d): the endpoints of that completion queue "
-		 "end\n", ibv_get_device_name(hw->cq->context->device), cnt);
+		 "fail, too\n", ibv_get_device_name(hw->cq->context->device), cnt);
 	queue_broken(hw);
 	return true;
 }
@@ -204,7 +204,7 @@ bool vrb_hw_cq_poll(struct vrb_hw_cq *hw)
 		found += cnt > 0;
 	} while (cnt == VRB_BATCH);
 	if (__builtin_expect(cnt < 0, 0)) {
-		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s: error %d; polled again\n",
+		VRB_WARN(FI_LOG_CQ, "ibv_poll_cq on %s failed (%d), and is tried again\n",
 			 ibv_get_device_name(hw->cq->context->device), cnt);
 		return poll_singly(hw, FAILURES_MAX) || found;
 	}

@@ -149,7 +149,7 @@ static int batch_start(struct fab_av_batch *batch, struct fid_av *fid, fi_addr_t
 {
 	if (!(flags & ~(FI_MORE | FI_SYNC_ERR)))
 		return fab_av_batch_start(batch, &av_of(fid)->base, fi_addr, flags, context);
-	VRB_WARN(FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE and FI_SYNC_ERR are known\n", flags);
+	VRB_WARN(FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; only FI_MORE and FI_SYNC_ERR are supported\n", flags);
 	return -FI_EBADFLAGS;
 }
 
@@ -250,7 +250,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 		struct vrb_ud_peer *peer = (struct vrb_ud_peer *) vrb_ud_peer(&av->base, fi_addr[i]);
 
 		if (!peer) {
-			VRB_WARN(FI_LOG_AV, "fi_av_remove: nothing is at fi_addr %" PRIu64 "\n", fi_addr[i]);
+			VRB_WARN(FI_LOG_AV, "fi_av_remove: the address vector has no fi_addr %" PRIu64 "\n",
+				 fi_addr[i]);
 			ret = -FI_EINVAL;
 			continue;
 		}

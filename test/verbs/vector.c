@@ -129,7 +129,7 @@ static void results_as_events(void)
 }
 
 static const struct vcase cases[] = {
-	{ "numbers", NULL, numbers, "nothing is at fi_addr 150" },
+	{ "numbers", NULL, numbers, "the address vector has no fi_addr 150" },
 	{ "one is refused", "SOFTVERBS_FAIL=ibv_create_ah:3=ENOMEM", one_is_refused, "ibv_create_ah: Cannot allocate" },
 	{ "calls that are wrong", NULL, calls_that_are_wrong, "endpoints use it" },
 	{ "results as events", NULL, results_as_events, NULL },

@@ -57,8 +57,8 @@ static int batch_prepare(struct batch *batch, struct fab_av *av, fi_addr_t *fi_a
 	int ret;
 
 	if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID | FI_AUTH_KEY | firewall)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags %#" PRIx64 "; FI_MORE, FI_SYNC_ERR, FI_AV_USER_ID, "
-			"FI_AUTH_KEY%s are known\n", flags, firewall ? " and FI_FIREWALL_ADDR" : "");
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insert: flags are %#" PRIx64 "; only FI_MORE, FI_SYNC_ERR, "
+			"FI_AV_USER_ID, FI_AUTH_KEY%s are supported\n", flags, firewall ? " and FI_FIREWALL_ADDR" : "");
 		return -FI_EBADFLAGS;
 	}
 	ret = check_extra(av, fi_addr, flags);
@@ -123,7 +123,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
 	int ret;
 
 	if ((!addr && count) || count > FAB_AV_MAX) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: %zu addresses at %p\n", count, addr);
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_insert: addr is %p and count %zu; addr must not be "
+			"NULL, and count at most %" PRIu64 "\n", addr, count, FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
 	ret = batch_prepare(&batch, av, fi_addr, flags, context);
@@ -225,7 +226,8 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 	int ret;
 
 	if (av->family == FAB_AF_GID) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: GIDs do not count up; fi_av_insertsvc() takes one\n");
+		FI_WARN(prov, FI_LOG_AV, "fi_av_insertsym: GIDs are not numbered one after the other; insert them "
+			"with fi_av_insertsvc()\n");
 		return -FI_ENOSYS;
 	}
 	ret = fab_resolve_name(NULL, service, FI_SOURCE, av->family, &base, &why);
@@ -265,8 +267,8 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 	int ret;
 
 	if (flags || (!fi_addr && count)) {
-		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags %#" PRIx64 ", %zu handles at %p; no "
-			"flags are known\n", flags, count, (void *) fi_addr);
+		FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: flags are %#" PRIx64 ", fi_addr is %p and "
+			"count %zu; flags must be 0, and fi_addr not NULL\n", flags, (void *) fi_addr, count);
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	ret = fab_av_change_begin(av);
@@ -274,7 +276,7 @@ static int av_remove(struct fid_av *fid, fi_addr_t *fi_addr, size_t count, uint6
 		return ret;
 	for (size_t i = 0; i < count; i++) {
 		if (fab_av_table_remove(av, fi_addr[i])) {
-			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: nothing is at fi_addr "
+			FI_WARN(av->domain->fabric->prov, FI_LOG_AV, "fi_av_remove: the address vector has no fi_addr "
 				"%" PRIu64 "\n", fi_addr[i]);
 			ret = -FI_EINVAL;
 		}
@@ -411,7 +413,7 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 	}
 	ret = context->av->owner_ops->query(context->av, owner);
 	if (ret)
-		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: the owner's query answers %d\n",
+		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: the owner's query returned %d\n",
 			ret);
 	return ret;
 }
@@ -438,24 +440,25 @@ static int av_check_attr(const struct fab_domain *domain, const struct fi_av_att
 		return -FI_ENOSYS;
 	}
 	if (attr->flags & ~(FI_EVENT | FI_SYMMETRIC | FI_AV_USER_ID | FI_PEER | (attr->name ? FI_READ : 0))) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID and "
-			"FI_PEER are known, FI_READ needs a name\n", attr->flags);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: flags are %#" PRIx64 "; FI_EVENT, FI_SYMMETRIC, FI_AV_USER_ID, "
+			"FI_PEER and, with a name, FI_READ are supported\n", attr->flags);
 		return -FI_EBADFLAGS;
 	}
 	if ((attr->flags & FI_AV_USER_ID) && !has_user_ids(domain, attr)) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: FI_AV_USER_ID, and domain %s was opened without it\n",
-			domain->name);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open with FI_AV_USER_ID: domain %s was opened without that "
+			"capability; ask fi_getinfo() for it\n", domain->name);
 		return -FI_EINVAL;
 	}
 	if (attr->count > FAB_AV_MAX) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: count %zu; at most %" PRIu64 " addresses fit\n", attr->count,
-			FAB_AV_MAX);
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: count is %zu; an address vector holds at most %" PRIu64
+			" addresses\n", attr->count, FAB_AV_MAX);
 		return -FI_EINVAL;
 	}
 	if (domain->attr.addr_format != FI_SOCKADDR_IN && domain->attr.addr_format != FI_SOCKADDR_IN6 &&
 	    domain->attr.addr_format != FI_SOCKADDR_IB) {
-		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u; FI_SOCKADDR_IN, "
-			"FI_SOCKADDR_IN6 or FI_SOCKADDR_IB, as fi_getinfo() gives, is needed\n", domain->name,
+		FI_WARN(prov, FI_LOG_AV, "fi_av_open: domain %s was opened with addr_format %u in place of "
+			"FI_SOCKADDR_IN, FI_SOCKADDR_IN6 or FI_SOCKADDR_IB; open it with an info of fi_getinfo()\n",
+			domain->name,
 			domain->attr.addr_format);
 		return -FI_EINVAL;
 	}

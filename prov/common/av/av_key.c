@@ -103,8 +103,8 @@ static int add_key(struct fab_av *av, const void *bytes, size_t len, fi_addr_t *
 		}
 	}
 	if (cnt == FAB_AUTH_EP_MAX) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: there are %u keys, and that is "
-			"domain_attr->max_ep_auth_key\n", cnt);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: the address vector has %u keys "
+			"already, which is the maximum (domain_attr->max_ep_auth_key)\n", cnt);
 		fab_auth_put(key);
 		return -FI_ENOSPC;
 	}
@@ -122,8 +122,8 @@ int fab_av_insert_auth_key(struct fid_av *fid, const void *auth_key, size_t auth
 	int ret;
 
 	if (flags || !fi_addr) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: flags %#" PRIx64 " must be 0, fi_addr %p "
-			"not NULL\n", flags, (void *) fi_addr);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_insert_auth_key: flags are %#" PRIx64 " and must be 0; "
+			"fi_addr is %p and must not be NULL\n", flags, (void *) fi_addr);
 		return flags ? -FI_EBADFLAGS : -FI_EINVAL;
 	}
 	if (!av->keys) {
@@ -158,18 +158,18 @@ int fab_av_set_user_id(struct fid_av *fid, fi_addr_t fi_addr, fi_addr_t user_id,
 	struct fab_av_extra *extra = fab_av_extra(av, fi_addr);
 
 	if (flags & ~FI_AUTH_KEY) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: flags %#" PRIx64 "; FI_AUTH_KEY is known\n",
-			flags);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: flags are %#" PRIx64 "; only FI_AUTH_KEY is "
+			"supported\n", flags);
 		return -FI_EBADFLAGS;
 	}
 	if (!av->user_ids) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: domain %s was opened without FI_AV_USER_ID\n",
-			av->domain->name);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: domain %s was opened without FI_AV_USER_ID; "
+			"ask fi_getinfo() for it\n", av->domain->name);
 		return -FI_ENOSYS;
 	}
 	if (flags ? !fab_av_key_at(av, fi_addr) : !fab_av_addr(av, fi_addr)) {
-		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: no %s is at fi_addr %" PRIu64 "\n",
-			flags ? "key" : "address", fi_addr);
+		FI_WARN(av_key_prov(av), FI_LOG_AV, "fi_av_set_user_id: the address vector has no %s with fi_addr "
+			"%" PRIu64 "\n", flags ? "key" : "address", fi_addr);
 		return -FI_EINVAL;
 	}
 	atomic_store(flags ? &av->keys->user_id[fi_addr] : &extra->user_id, user_id);

@@ -248,14 +248,14 @@ static int av_set_check_attr(const struct fab_av *av, const struct fi_av_set_att
 	}
 	if (attr->flags & ~(FI_UNIVERSE | KINDS)) {
 		FI_WARN(av_set_prov(av), FI_LOG_AV,
-			"fi_av_set: flags %#" PRIx64 "; FI_UNIVERSE and FI_*_SET are known\n",
+			"fi_av_set: flags are %#" PRIx64 "; only FI_UNIVERSE and FI_*_SET are supported\n",
 			attr->flags);
 		return -FI_EBADFLAGS;
 	}
 	if (attr->comm_key_size) {
 		FI_WARN(av_set_prov(av), FI_LOG_AV,
-			"fi_av_set: a communication key of %zu bytes: no group is set up by "
-			"the fabric here, name the members\n", attr->comm_key_size);
+			"fi_av_set: comm_key has %zu bytes, but communication keys are not supported; set "
+			"comm_key_size to 0, and insert the members\n", attr->comm_key_size);
 		return -FI_ENOSYS;
 	}
 	return 0;

@@ -346,7 +346,8 @@ int fab_av_shared_lock(struct fab_av_shared *shared)
 	int ret;
 
 	if (shared->read_only) {
-		FI_WARN(shared->prov, FI_LOG_AV, "the address vector was opened with FI_READ: others change it\n");
+		FI_WARN(shared->prov, FI_LOG_AV, "the shared address vector was opened with FI_READ, and can only be "
+			"read; change it where it was opened without\n");
 		return -FI_EACCES;
 	}
 	ret = await_byte(shared->fd, CHANGE, F_WRLCK);

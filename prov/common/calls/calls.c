@@ -10,10 +10,11 @@
 ssize_t fab_calls_refuse(const struct fi_provider *prov, const void *msg, uint64_t flags, uint64_t allowed)
 {
 	if (!msg) {
-		FI_WARN(prov, FI_LOG_EP_DATA, "msg is NULL\n");
+		FI_WARN(prov, FI_LOG_EP_DATA, "a data call got NULL in place of a message (fi_sendmsg() and the "
+			"like)\n");
 		return -FI_EINVAL;
 	}
-	FI_WARN(prov, FI_LOG_EP_DATA, "flags %#" PRIx64 " of a data call: %#" PRIx64 " are not supported by it\n",
+	FI_WARN(prov, FI_LOG_EP_DATA, "a data call got flags %#" PRIx64 ", of which it does not support %#" PRIx64 "\n",
 		flags, flags & ~allowed);
 	return -FI_EBADFLAGS;
 }

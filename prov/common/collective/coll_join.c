@@ -123,8 +123,8 @@ static int coll_check_join(const struct fab_ep *ep, const struct fi_collective_a
 	const struct fab_av_set *set;
 
 	if (!(flags & FI_COLLECTIVE)) {		/* addr is then a multicast group's, not a struct fi_collective_addr */
-		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join: no multicast here (FI_MULTICAST is not offered); "
-			"a group of a collective is joined by fi_join_collective()\n");
+		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_CTRL, "fi_join: this endpoint has no multicast (FI_MULTICAST); "
+			"for collectives, call fi_join_collective()\n");
 		return -FI_ENOSYS;
 	}
 	if (!addr || !addr->set || addr->set->fid.fclass != FI_CLASS_AV_SET)

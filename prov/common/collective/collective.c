@@ -111,8 +111,8 @@ static ssize_t coll_submit_call(struct fid_ep *fid, struct request request)
 	int ret;
 
 	if (request.flags & ~FLAGS) {
-		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_DATA, "flags %#" PRIx64 " of a collective: %#" PRIx64
-			" are not supported\n", request.flags, (uint64_t) (request.flags & ~FLAGS));
+		FI_WARN(fab_coll_prov(ep), FI_LOG_EP_DATA, "a collective got flags %#" PRIx64 ", of which it does not "
+			"support %#" PRIx64 "\n", request.flags, (uint64_t) (request.flags & ~FLAGS));
 		return -FI_EBADFLAGS;
 	}
 	if (!can_do(request.call.kind, request.call.datatype, request.call.op))

@@ -46,13 +46,14 @@ int fab_auth_get(const struct fi_provider *prov, const char *what, const void *b
 	const char *why;
 
 	if (!bytes || !len || len > FAB_AUTH_KEY_MAX) {
-		FI_WARN(prov, FI_LOG_CORE, "%s: an authorization key of %zu bytes at %p; 1 to %d bytes are allowed\n",
+		FI_WARN(prov, FI_LOG_CORE, "%s: the authorization key has %zu bytes at %p; it must have 1 to %d "
+			"bytes\n",
 			what, len, bytes, FAB_AUTH_KEY_MAX);
 		return -FI_EINVAL;
 	}
 	why = fab_hmac_missing();
 	if (why) {
-		FI_WARN(prov, FI_LOG_CORE, "%s: authorization keys cannot be proved: %s\n", what, why);
+		FI_WARN(prov, FI_LOG_CORE, "%s: authorization keys cannot be used: %s\n", what, why);
 		return -FI_ENOSYS;
 	}
 	pthread_mutex_lock(&keys_lock);

@@ -100,8 +100,8 @@ static int init_auth_key(struct fab_domain *domain, const struct fi_info *info)
 		return fab_auth_get(domain->fabric->prov, "fi_domain", attr->auth_key, attr->auth_key_size,
 				    &domain->auth.key);
 	if (attr->auth_key) {
-		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->auth_key_size is FI_AV_AUTH_KEY, "
-			"and auth_key is not NULL\n");
+		FI_WARN(domain->fabric->prov, FI_LOG_DOMAIN, "fi_domain: domain_attr->auth_key_size is FI_AV_AUTH_KEY; "
+			"auth_key must then be NULL\n");
 		return -FI_EINVAL;
 	}
 	domain->auth.per_av = true;

@@ -44,11 +44,13 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 	case FI_EP_DGRAM:
 		if (info->addr_format == domain->attr.addr_format)
 			return 0;
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, that of domain %s, and so of its "
-			"address vectors, is %u\n", info->addr_format, domain->name, domain->attr.addr_format);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: info->addr_format is %u, but domain %s and its address "
+			"vectors have %u; open the domain with this info\n", info->addr_format, domain->name,
+			domain->attr.addr_format);
 		return -FI_EINVAL;
 	default:
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d\n", info->ep_attr->type);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d, which is no type of endpoint\n",
+			info->ep_attr->type);
 		return -FI_EINVAL;
 	}
 }
@@ -63,8 +65,9 @@ static int ep_get_auth_key(const struct fab_domain *domain, const struct fi_info
 
 	*key = NULL;
 	if (domain->auth.per_av && (attr->type == FI_EP_MSG || (len && len != FI_AV_AUTH_KEY))) {
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s has its authorization keys in address vectors "
-			"(FI_AV_AUTH_KEY): an endpoint has none of its own, and is not FI_EP_MSG\n", domain->name);
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: domain %s was opened with FI_AV_AUTH_KEY, so its "
+			"endpoints take their authorization keys from address vectors; pass no key, and no FI_EP_MSG\n",
+			domain->name);
 		return -FI_EINVAL;
 	}
 	if (len && !domain->auth.per_av)

@@ -151,7 +151,7 @@ void fab_pep_request(struct fab_pep *pep, struct fab_connreq *req, const void *d
 			return;
 		fab_connreq_take(pep->fabric, &req->handle->fid);
 	}
-	FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "no memory to report a connection request: refused\n");
+	FI_WARN(pep->fabric->prov, FI_LOG_EP_CTRL, "no memory to report a connection request: it is refused\n");
 	pep->ops->drop(req);
 }
 

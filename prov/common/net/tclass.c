@@ -45,6 +45,6 @@ void fab_tclass_mark(const struct fi_provider *prov, const struct fi_info *info,
 	/* the low two bits are for congestion notification and belong to the kernel */
 	ret = fab_sock_set_int(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_TCLASS : IP_TOS, dscp << 2);
 	if (ret)
-		FI_WARN(prov, FI_LOG_EP_CTRL, "packets cannot be marked with the codepoint (DSCP) %d of their traffic "
-			"class: %s; they leave unmarked\n", dscp, strerror(-ret));
+		FI_WARN(prov, FI_LOG_EP_CTRL, "the DSCP %d of the traffic class cannot be set: %s; packets are sent "
+			"without it\n", dscp, strerror(-ret));
 }

@@ -15,7 +15,8 @@ static bool param_in_range(const struct fi_provider *prov, const struct fab_para
 {
 	if (value >= (long long) param->min && (unsigned long long) value <= param->max)
 		return true;
-	FI_WARN(prov, FI_LOG_CORE, "parameter %s is %lld; %zu to %zu is allowed, the default stays\n", param->name,
+	FI_WARN(prov, FI_LOG_CORE, "parameter %s is %lld, but must be from %zu to %zu; the default is used\n",
+		param->name,
 		value, param->min, param->max);
 	return false;
 }

@@ -71,8 +71,8 @@ void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 {
 	if (cq_overrun(cq))
 		return;
-	FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others; the CQ is "
-		"overrun, and of no use once these are read\n", comp->context, cq->tail - cq->head);
+	FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "no memory to queue a completion (context %p) behind %u others: the CQ is "
+		"overrun; read these, then close it\n", comp->context, cq->tail - cq->head);
 	cq->overrun->comp = (struct fab_comp) { .src = FI_ADDR_NOTAVAIL };
 	err_queue(cq, cq->overrun);
 }
@@ -82,7 +82,7 @@ void fab_cq_set_overrun(struct fab_cq *cq, const struct fab_comp *comp)
 static void check_owner(const struct fab_cq *cq, ssize_t ret)
 {
 	if (ret < 0)
-		FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "the owner of a peer CQ does not take a completion: %s\n",
+		FI_WARN(cq_err_prov(cq), FI_LOG_CQ, "the owner of a peer CQ refused a completion, which is lost: %s\n",
 			fi_strerror((int) -ret));
 }
 

@@ -83,8 +83,8 @@ static int queue_locked(struct fab_eq *eq, struct fab_eq_event *event)
 		return -FI_EOVERRUN;
 	}
 	if (ret) {
-		FI_WARN(eq->fabric->prov, FI_LOG_EQ, "no memory to queue an event; the EQ is overrun, and of no use "
-			"once the events before are read\n");
+		FI_WARN(eq->fabric->prov, FI_LOG_EQ, "no memory to queue an event: the EQ is overrun; read the events "
+			"before it, then close it\n");
 		event = eq->overrun;
 	}
 	fab_list_add_tail(&eq->events, &event->link);

@@ -29,7 +29,8 @@ static struct fab_cntr *trigger_cntr(const struct fab_domain *domain, struct fid
 		if (cntr->domain == domain)
 			return cntr;
 	}
-	FI_WARN(trigger_prov(domain), FI_LOG_EP_DATA, "%s is %s\n", what, fid ? "no counter of this domain" : "NULL");
+	FI_WARN(trigger_prov(domain), FI_LOG_EP_DATA, "%s is %s; it must be a counter of the domain\n", what,
+		fid ? "something else" : "NULL");
 	return NULL;
 }
 

@@ -166,7 +166,7 @@ static void block_end(void)
 	}
 	/* what is left of the block would make the file invalid */
 	if (ftruncate(capture.fd, (off_t) capture.len))
-		TCP_WARN(FI_LOG_CORE, "FI_CAPTURE: its last packet is not whole\n");
+		TCP_WARN(FI_LOG_CORE, "FI_CAPTURE: the last packet of the file is cut off\n");
 	TCP_WARN(FI_LOG_CORE, "FI_CAPTURE: the capture ends after %llu bytes: %s\n",
 		 (unsigned long long) capture.len, strerror(-ret));
 	capture_stop();

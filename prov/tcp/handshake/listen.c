@@ -88,7 +88,7 @@ static void listener_await(struct tcp_listener *listener, struct tcp_link *link,
 		ret = tcp_cm_await(cm, link, &listener->addr, remote);
 	}
 	if (ret) {
-		TCP_WARN(FI_LOG_EP_CTRL, "a connection is dropped: %s\n", strerror(-ret));
+		TCP_WARN(FI_LOG_EP_CTRL, "an incoming connection is dropped: %s\n", strerror(-ret));
 		tcp_link_close(link);
 		tcp_cm_free(cm);
 		return;
@@ -133,8 +133,8 @@ static bool listener_drop_silent(struct tcp_listener *listener)
 	cm = fab_container(link, struct tcp_cm, link);
 	if (fab_now_ns() - cm->since_ns < YOUNG_NS || awaited_has_more(cm))
 		return false;
-	TCP_WARN(FI_LOG_EP_CTRL, "there are so many connections without a request that the oldest ones of the host "
-		 "with the most are closed for those that follow\n");
+	TCP_WARN(FI_LOG_EP_CTRL, "too many connections have sent no request: the oldest ones of the host that has the "
+		 "most are closed to admit new ones\n");
 	tcp_descriptor_drop();
 	listener_free_awaited(listener, cm);
 	return true;
@@ -181,8 +181,8 @@ static bool listener_accept_failed(struct tcp_listener *listener, int err)
 	if (err == EMFILE || err == ENFILE || err == ENOMEM || err == ENOBUFS)
 		listener_starve(listener, err);
 	if (err == EPERM || err == ENOSYS) {
-		TCP_WARN(FI_LOG_EP_CTRL, "cannot accept connections: %s; does a filter of system calls (seccomp) or a "
-			 "firewall deny accept4()? They wait\n", strerror(err));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot accept connections, which wait: %s. Does a filter of system calls "
+			 "(seccomp) deny accept4()?\n", strerror(err));
 		listener_pause(listener, STARVED_PAUSE_NS);
 	}
 	/* All other errors concern a connection that has died in the queue, or is not wanted. */

@@ -22,7 +22,7 @@ bool tcp_group_valid(const struct tcp_ep *ep, fi_addr_t fi_addr)
 
 	if (group <= ep->base.domain->attr.max_group_id)
 		return true;
-	TCP_WARN(FI_LOG_EP_DATA, "an address with group %llu: the domain was opened with max_group_id %u\n",
+	TCP_WARN(FI_LOG_EP_DATA, "an address has group %llu, but the domain was opened with max_group_id %u\n",
 		 (unsigned long long) group, ep->base.domain->attr.max_group_id);
 	return false;
 }

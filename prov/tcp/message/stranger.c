@@ -84,9 +84,9 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 	struct tcp_account *account = &conn->ep->rx->account;
 
 	if (!account->told)
-		TCP_WARN(FI_LOG_EP_DATA, "peers that are in no address vector have sent messages without a matching "
-			 "receive, %llu bytes of memory; their connections are not read until receives are posted "
-			 "(FI_TCP_STRANGER_MAX, %zu, of which one peer gets an eighth)\n",
+		TCP_WARN(FI_LOG_EP_DATA, "messages of peers that are in no address vector take %llu bytes, since no "
+			 "receive is posted for them; no more are read until there is one. The limit is "
+			 "FI_TCP_STRANGER_MAX, %zu bytes, of which one peer gets an eighth\n",
 			 (unsigned long long) tcp_account_strangers(account), tcp_params.stranger_max);
 	account->told = true;
 	conn->rx.paused |= TCP_RX_PAUSED;

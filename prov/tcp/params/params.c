@@ -149,8 +149,8 @@ static void params_check_range(const char *which, int *low, int *high)
 {
 	if (!*low == !*high && *low <= *high)
 		return;
-	TCP_WARN(FI_LOG_CORE, "FI_TCP_%sPORT_LOW_RANGE is %d, FI_TCP_%sPORT_HIGH_RANGE %d: set both, and the low one "
-		 "not above the high one; until then any port is used\n", which, *low, which, *high);
+	TCP_WARN(FI_LOG_CORE, "FI_TCP_%sPORT_LOW_RANGE is %d and FI_TCP_%sPORT_HIGH_RANGE is %d; any port is used. Set "
+		 "both, the low one not above the high one\n", which, *low, which, *high);
 	*low = *high = 0;
 }
 
@@ -160,8 +160,8 @@ static void params_check_write(void)
 
 	tcp_params.write_delivered = level && !strcmp(level, "delivered");
 	if (level && !tcp_params.write_delivered && strcmp(level, "inject"))
-		TCP_WARN(FI_LOG_CORE, "FI_TCP_WRITE_COMPLETE is \"%s\": set it to inject or delivered; until then it "
-			 "is inject\n", level);
+		TCP_WARN(FI_LOG_CORE, "FI_TCP_WRITE_COMPLETE is \"%s\", but must be inject or delivered; inject is "
+			 "used\n", level);
 }
 
 /* Empty, as from a variable of a shell that is not set, is a file that cannot be read. It is not "no key". */

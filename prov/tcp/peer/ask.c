@@ -100,9 +100,8 @@ static void ask_done(struct tcp_cm *question)
 	if (peer)
 		peer->said = said;
 	fab_addr_to_str(&ask->req.addr.sa, name, sizeof(name));
-	TCP_WARN(FI_LOG_EP_CTRL, "refused a connection whose sender says that it listens at %s: the process that "
-		 "listens there is another one, and the connection to it stays. Does a program on that host try to "
-		 "take its place?\n", name);
+	TCP_WARN(FI_LOG_EP_CTRL, "refused a connection that claims to come from the endpoint at %s: another process "
+		 "listens there, and stays connected. Does a program on that host pretend to be it?\n", name);
 	ask_reject(ask);
 }
 

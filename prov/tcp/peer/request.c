@@ -350,9 +350,9 @@ static bool request_is_turned_away(struct tcp_peer_table *table, const union fab
 	tcp_reap_start(table);
 	tcp_account_refuse(&table->ep->rx->account, TCP_REFUSED_REQUEST);
 	if (!table->stranger_warned)
-		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; further ones have to "
-			 "wait until some of these are idle (FI_TCP_STRANGER_CONN, or ulimit -n, of which strangers "
-			 "get five eighths)\n", table->stranger_cnt);
+		TCP_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected; further ones wait "
+			 "until some of these are idle. To admit more, raise FI_TCP_STRANGER_CONN and ulimit -n, "
+			 "of which such peers get five eighths\n", table->stranger_cnt);
 	table->stranger_warned = true;
 	return true;
 }

@@ -65,8 +65,8 @@ static int sock_bind_listening(int fd, const union fab_sockaddr *addr)
 		return sock_bind_port(fd, addr, fab_addr_port(&addr->sa));
 	ret = sock_bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
-		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_PORT_LOW_RANGE %d and FI_TCP_PORT_HIGH_RANGE %d: "
-			 "widen the range\n", low, high);
+		TCP_WARN(FI_LOG_EP_CTRL, "no port is free from FI_TCP_PORT_LOW_RANGE, %d, to FI_TCP_PORT_HIGH_RANGE, "
+			 "%d: widen the range\n", low, high);
 	return ret;
 }
 
@@ -86,8 +86,8 @@ static int sock_bind_out(int fd, const union fab_sockaddr *addr)
 	if (ret == -EADDRINUSE)
 		ret = sock_bind_range(fd, addr, low, high);
 	if (ret == -EADDRINUSE)
-		TCP_WARN(FI_LOG_EP_CTRL, "no port free between FI_TCP_OUT_PORT_LOW_RANGE %d and "
-			 "FI_TCP_OUT_PORT_HIGH_RANGE %d: widen the range\n", low, high);
+		TCP_WARN(FI_LOG_EP_CTRL, "no port is free from FI_TCP_OUT_PORT_LOW_RANGE, %d, to "
+			 "FI_TCP_OUT_PORT_HIGH_RANGE, %d: widen the range\n", low, high);
 	return ret;
 }
 
@@ -98,7 +98,7 @@ int tcp_sock_bind(const union fab_sockaddr *addr, union fab_sockaddr *bound)
 
 	fd = fab_sock_open(addr->sa.sa_family, SOCK_STREAM);
 	if (fd < 0) {
-		TCP_WARN(FI_LOG_EP_CTRL, "no socket: %s\n", strerror(-fd));
+		TCP_WARN(FI_LOG_EP_CTRL, "cannot open a socket: %s\n", strerror(-fd));
 		return fd;
 	}
 	ret = sock_set_options(fd, addr);
