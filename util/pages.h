@@ -35,8 +35,8 @@ bool page_read(struct page *page, const char *path);
 
 /* Copy the header of a page. False: the page was not read, is damaged, or is of another version. */
 bool page_header(const struct page *page, struct fi_stats_header *header);
-/* len bytes at this offset of a record of a table (enum fi_stats_table_kind), at no particular alignment; NULL: they are
- * not there. header is that of page_header(). */
+/* len bytes at this offset of a record of a table (enum fi_stats_table_kind), at no particular alignment; NULL: they
+ * are not there. header is that of page_header(). */
 const void *page_bytes(const struct page *page, const struct fi_stats_header *header, uint32_t table, uint32_t index,
 		       uint64_t offset, size_t len);
 /* The first len bytes of a record, likewise. */

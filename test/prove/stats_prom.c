@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * fi_why --prom (util/why_prom.c, util/pages.c) of a page of any bytes: a sample of any label and any index. What is read lies in the
- * copy of the page, and a counter in its record. The page ends with its array; it is of each of some lengths. What is
- * printed is not analysed, nor are the loops over pages, labels and records.
+ * fi_why --prom (util/why_prom.c, util/pages.c) of a page of any bytes: a sample of any label and any index. What is
+ * read lies in the copy of the page, and a counter in its record. The page ends with its array; it is of each of some
+ * lengths. What is printed is not analysed, nor are the loops over pages, labels and records.
  *
  * eva: -eva-slevel 20 -eva-slevel-function main:0,put_value:0
  */

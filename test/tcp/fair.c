@@ -131,12 +131,10 @@ static uint64_t step_random64(void)
 static const struct fab_clock_ops step_clock = { step_now_ns, step_random64 };
 
 /* All have data all the time. Of what the hub takes, the one that it knows gets the most. */
-static void strangers_have_a_part_together(void **state)
+static void have_a_part_together(void)
 {
 	unsigned strangers = 0, least = UINT32_MAX;
 
-	(void) state;
-	tcp_params.local = false;
 	open_all(PEERS, 1);
 	real_clock = fab_clock;
 	fab_clock = &step_clock;
@@ -155,14 +153,25 @@ static void strangers_have_a_part_together(void **state)
 	assert_true(strangers < cnt[0] / 2);
 	assert_true(least > 0);
 	close_all(PEERS);
-	tcp_params.local = true;
 }
 
-/* The one that the hub knows has nothing to say. */
-static void alone_strangers_are_served_alike(void **state)
+static void strangers_have_a_part_together(void **state)
 {
 	(void) state;
 	tcp_params.local = false;
+	have_a_part_together();
+	tcp_params.local = true;
+}
+
+static void strangers_over_rings_have_a_part_together(void **state)
+{
+	(void) state;
+	have_a_part_together();
+}
+
+/* The one that the hub knows has nothing to say. */
+static void served_alike_alone(void)
+{
 	open_all(PEERS, 0);
 	keep_all_busy(PEERS);
 	memset(cnt, 0, sizeof(cnt));
@@ -172,7 +181,40 @@ static void alone_strangers_are_served_alike(void **state)
 		assert_true(cnt[i] > LOOKS / 4);
 	}
 	close_all(PEERS);
+}
+
+static void alone_strangers_are_served_alike(void **state)
+{
+	(void) state;
+	tcp_params.local = false;
+	served_alike_alone();
 	tcp_params.local = true;
+}
+
+static void alone_strangers_over_rings_are_served_alike(void **state)
+{
+	(void) state;
+	served_alike_alone();
+}
+
+/* Who is inserted while its messages wait for its turn, is served at once. */
+static void inserted_stranger_over_rings_is_served(void **state)
+{
+	(void) state;
+	open_all(3, 1);
+	real_clock = fab_clock;
+	fab_clock = &step_clock;
+	keep_all_busy(3);
+	node_insert(&hub, &spoke[1].addr);
+	keep_all_busy(3);
+	memset(cnt, 0, sizeof(cnt));
+	for (int i = 0; i < 4; i++)
+		keep_all_busy(3);
+	fab_clock = real_clock;
+	print_message("# %u and %u of the known ones, %u of the stranger\n", cnt[0], cnt[1], cnt[2]);
+	assert_true(2 * cnt[1] >= cnt[0]);
+	assert_true(2 * cnt[2] < cnt[1]);
+	close_all(3);
 }
 
 static void peers_are_served_alike(void **state)
@@ -196,7 +238,10 @@ int main(void)
 		cmocka_unit_test(over_tcp),
 		cmocka_unit_test(peers_are_served_alike),
 		cmocka_unit_test(strangers_have_a_part_together),
+		cmocka_unit_test(strangers_over_rings_have_a_part_together),
 		cmocka_unit_test(alone_strangers_are_served_alike),
+		cmocka_unit_test(alone_strangers_over_rings_are_served_alike),
+		cmocka_unit_test(inserted_stranger_over_rings_is_served),
 	};
 
 	return cmocka_run_group_tests_name("tcp/fair", tests, NULL, NULL);

@@ -178,6 +178,7 @@ static void source_enter(struct fab_engine *engine, struct fab_source *src)
 	src->engine = engine;
 	src->quiet = 0;
 	src->due = 0;
+	src->aside = false;
 	fab_list_init(&src->hot);
 	engine->sources.cnt++;
 	engine->sources.poll_cnt += src->poll != NULL;
@@ -206,7 +207,7 @@ void fab_source_mod(struct fab_source *src, uint32_t events)
 	engine->sources.out_cnt += waits_to_write(events) - waits_to_write(src->events);
 	fab_engine_sources_changed(engine);
 	src->events = events;
-	if (!src->due)
+	if (!src->aside)
 		source_ctl(engine, EPOLL_CTL_MOD, src);
 }
 
@@ -243,7 +244,7 @@ void fab_source_del(struct fab_source *src)
 {
 	if (!src->engine)
 		return;
-	if (!src->due)
+	if (!src->aside)
 		source_ctl(src->engine, EPOLL_CTL_DEL, src);
 	source_leave(src);
 }
@@ -255,7 +256,7 @@ int fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t eve
 
 	assert(from->fd == to->fd && !to->engine);
 	to->events = events;
-	ret = source_ctl(engine, from->due ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, to);
+	ret = source_ctl(engine, from->aside ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, to);
 	if (ret)
 		return ret;
 	source_leave(from);

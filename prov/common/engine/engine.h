@@ -52,6 +52,7 @@ struct fab_source {
 	uint32_t quiet;			/* passes since it last had data; private to the engine */
 	uint32_t due;			/* events that wait for its turn; private to the engine */
 	bool outsider;			/* set before fab_source_add, or by fab_source_set_outsider */
+	bool aside;			/* epoll does not watch it while it waits; private to the engine */
 	struct fab_list hot;		/* in engine->sources.hot while it is hot, in engine->outsiders.line while it
 					 * waits for its turn; private to the engine */
 	struct fab_engine *engine;	/* NULL: not added */
@@ -316,6 +317,9 @@ void fab_source_del(struct fab_source *src);		/* idempotent; does not close the 
 int fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events);
 /* A source becomes an outsider, or is none any more. Lock held, and needed only while it is added. */
 void fab_source_set_outsider(struct fab_source *src, bool outsider);
+/* An outsider has something to do that epoll does not report: call ready with EPOLLIN in its turn. It is added. Lock
+ * held. */
+void fab_source_ask_turn(struct fab_source *src);
 /* For an outsider that has a choice: true if it should do little at a time, since others have data. Lock held. */
 static inline bool fab_engine_rations(const struct fab_engine *engine)
 {

@@ -10,7 +10,8 @@
  * but long ones that follow one another: other sources are looked at in between.
  *
  * An outsider that epoll reports when it has no turn waits in line. Epoll does not watch it meanwhile: it costs nothing
- * until its turn, and does not wake those who sleep. A timer wakes them for the next turn.
+ * until its turn, and does not wake those who sleep. A timer wakes them for the next turn. An outsider that finds out by
+ * itself that it has something to do, a ring, asks for its turn, and waits in line like the others.
  */
 #include "common/engine/outsiders.h"
 
@@ -35,19 +36,44 @@ bool fab_engine_turn_is_over(const struct fab_engine *engine)
 
 static void line_join(struct fab_source *src, uint32_t events)
 {
-	if (!fab_list_empty(&src->hot)) {	/* it is hot */
-		fab_list_remove(&src->hot);
-		src->engine->sources.hot_cnt--;
-	}
 	src->due = events;
-	fab_source_watch(src, false);	/* without events it would still be watched for EPOLLHUP */
 	fab_list_add_tail(&src->engine->outsiders.line, &src->hot);
+}
+
+/* The same for a source that epoll has reported. */
+static void line_join_reported(struct fab_source *src, uint32_t events)
+{
+	if (src->due) {				/* it has asked for its turn, too */
+		src->due |= events;
+	} else {
+		if (!fab_list_empty(&src->hot)) {	/* it is hot */
+			fab_list_remove(&src->hot);
+			src->engine->sources.hot_cnt--;
+		}
+		line_join(src, events);
+	}
+	src->aside = true;
+	fab_source_watch(src, false);	/* without events it would still be watched for EPOLLHUP */
+}
+
+void fab_source_ask_turn(struct fab_source *src)
+{
+	struct fab_engine *engine = src->engine;
+	struct fab_engine_outsiders *all = &engine->outsiders;
+
+	if (src->due)
+		return;
+	if (fab_list_empty(&all->line))
+		fab_timer_start(engine, &all->turn, all->rest_ns);
+	line_join(src, EPOLLIN);
+	fab_engine_sources_changed(engine);
 }
 
 void fab_source_leave_line(struct fab_source *src)
 {
 	fab_list_remove(&src->hot);
 	src->due = 0;
+	src->aside = false;
 }
 
 /* The turn of the first in line. False: there is no memory for epoll to watch it again, so it stays. */
@@ -56,7 +82,7 @@ static bool line_serve(struct fab_engine_outsiders *all)
 	struct fab_source *src = fab_list_first(&all->line, struct fab_source, hot);
 	uint32_t events = src->due;
 
-	if (fab_source_watch(src, true))
+	if (src->aside && fab_source_watch(src, true))
 		return false;
 	fab_source_leave_line(src);
 	src->ready(src, events);
@@ -66,7 +92,7 @@ static bool line_serve(struct fab_engine_outsiders *all)
 void fab_source_set_outsider(struct fab_source *src, bool outsider)
 {
 	src->outsider = outsider;
-	if (!src->engine || outsider || !src->due || fab_source_watch(src, true))
+	if (!src->engine || outsider || !src->due || (src->aside && fab_source_watch(src, true)))
 		return;
 	fab_source_leave_line(src);
 	fab_engine_sources_changed(src->engine);
@@ -121,7 +147,7 @@ bool fab_outsiders_serve(struct fab_engine *engine)
 			served = true;
 			may = !fab_engine_turn_is_over(engine);
 		} else if (src) {
-			line_join(src, event->events);
+			line_join_reported(src, event->events);
 			joined = true;
 		}
 	}

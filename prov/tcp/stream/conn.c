@@ -76,6 +76,7 @@ void tcp_conn_classify(struct tcp_conn *conn)
 	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
 	fab_source_set_outsider(&conn->src, class == TCP_STRANGER);
 	conn->rx.stage = class == TCP_STRANGER ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;
+	tcp_io_ring_classify(conn);
 }
 
 void tcp_conn_tell(struct tcp_conn *conn, enum fi_stats_conn state)

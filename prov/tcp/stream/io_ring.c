@@ -13,6 +13,7 @@
 #include "tcp/stream/stream.h"
 
 #define RECORDS_MAX	64		/* records of one look */
+#define RECORDS_TURN	4		/* ... of a stranger, while others have data */
 #define WAKE_LEN	64		/* bytes that are read from the socket at a time */
 
 static struct tcp_pair *ring_pair(const struct tcp_conn *conn)
@@ -153,13 +154,14 @@ static inline bool ring_is_gone(const struct tcp_conn *conn, const struct tcp_pa
 	       (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair);
 }
 
-/* Handle what is in the ring, by tcp_rx_record() or tcp_io_capture_record(). True if there was anything. */
+/* Handle what is in the ring, `max` records at most, by tcp_rx_record() or tcp_io_capture_record(). True if there was
+ * anything. */
 static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair,
-								    tcp_record_fn *record)
+								    tcp_record_fn *record, int max)
 {
 	bool tell = false, found;
 	const uint8_t *buf;
-	int left = RECORDS_MAX;
+	int left = max;
 	uint32_t len;
 
 	while (((buf = tcp_ring_peek(&pair->in, &len)) ||
@@ -173,7 +175,7 @@ static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_c
 		if (!--left)
 			break;
 	}
-	found = left < RECORDS_MAX;
+	found = left < max;
 	if (found) {
 		tcp_ring_tell_handled(&pair->in);
 		tcp_rx_records_end(conn);
@@ -188,10 +190,10 @@ static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_c
 }
 
 /* Look at the rings. */
-static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *conn, tcp_record_fn *record)
+static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *conn, tcp_record_fn *record, int max)
 {
 	struct tcp_pair *pair = ring_pair(conn);
-	bool found = ring_take_records(conn, pair, record);
+	bool found = ring_take_records(conn, pair, record, max);
 
 	if (ring_is_gone(conn, pair))
 		return found;
@@ -205,12 +207,12 @@ static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *
 
 static bool ring_look(struct tcp_conn *conn)
 {
-	return ring_look_by(conn, tcp_rx_record);
+	return ring_look_by(conn, tcp_rx_record, RECORDS_MAX);
 }
 
 static bool ring_look_captured(struct tcp_conn *conn)
 {
-	return ring_look_by(conn, tcp_io_capture_record);
+	return ring_look_by(conn, tcp_io_capture_record, RECORDS_MAX);
 }
 
 static bool ring_near_look(struct tcp_near *near)
@@ -221,6 +223,29 @@ static bool ring_near_look(struct tcp_near *near)
 static bool ring_near_look_captured(struct tcp_near *near)
 {
 	return ring_look_captured(fab_container(near, struct tcp_pair, near)->conn);
+}
+
+/* The same for a stranger: what is in its ring waits for its turn (common/engine). */
+static bool ring_near_look_stranger(struct tcp_near *near)
+{
+	struct tcp_conn *conn = fab_container(near, struct tcp_pair, near)->conn;
+
+	if (!conn->src.engine)
+		return ring_look(conn);
+	if (near->attend || atomic_load_explicit(near->bell, memory_order_relaxed))
+		fab_source_ask_turn(&conn->src);
+	return false;
+}
+
+/* Its turn. */
+static __attribute__((noinline, cold)) bool ring_turn(struct tcp_conn *conn, struct tcp_pair *pair)
+{
+	bool found = fab_engine_rations(conn->ep->base.engine) ?
+		     ring_look_by(conn, tcp_rx_record, RECORDS_TURN) : ring_look(conn);
+
+	if (found && !ring_is_gone(conn, pair))
+		tcp_ready_again(&pair->near);
+	return found;
 }
 
 /* The same after the peer has closed, and cannot have left more than a ring has room for. What goes on after that are
@@ -236,6 +261,12 @@ static bool ring_near_look_last(struct tcp_near *near)
 	return found;
 }
 
+static void ring_choose_look(const struct tcp_conn *conn, struct tcp_pair *pair)
+{
+	pair->near.look = pair->ended ? ring_near_look_last : conn->io != &tcp_io_ring ? ring_near_look_captured :
+			  conn->src.outsider ? ring_near_look_stranger : ring_near_look;
+}
+
 /* Read the socket: bytes that have woken us, or the end. */
 static void ring_read_socket(struct tcp_conn *conn)
 {
@@ -247,7 +278,7 @@ static void ring_read_socket(struct tcp_conn *conn)
 		return;
 	pair->ended = true;
 	pair->taken_at_end = pair->in.taken;
-	pair->near.look = ring_near_look_last;
+	ring_choose_look(conn, pair);
 	/* ECONNRESET: it has left bytes unread that were to wake it */
 	pair->err = n < 0 && errno != ECONNRESET ? errno : 0;
 	fab_source_del(&conn->src);	/* it would be readable for good */
@@ -256,9 +287,11 @@ static void ring_read_socket(struct tcp_conn *conn)
 
 static bool ring_pull(struct tcp_conn *conn)
 {
-	if (!ring_pair(conn)->ended)
+	struct tcp_pair *pair = ring_pair(conn);
+
+	if (!pair->ended)
 		ring_read_socket(conn);
-	return ring_pair(conn)->near.look(&ring_pair(conn)->near);
+	return pair->near.look == ring_near_look_stranger ? ring_turn(conn, pair) : pair->near.look(&pair->near);
 }
 
 const struct tcp_io tcp_io_ring = {
@@ -284,19 +317,28 @@ static struct fab_mr_map *ring_regions(const struct tcp_conn *conn)
 	       NULL : &ep->domain->mr_map;
 }
 
+void tcp_io_ring_classify(struct tcp_conn *conn)
+{
+	struct tcp_pair *pair = conn->io->pull ? ring_pair(conn) : NULL;
+
+	if (!pair || !pair->near.ready)
+		return;
+	ring_choose_look(conn, pair);
+	tcp_ready_again(&pair->near);
+}
+
 static void ring_use(struct tcp_conn *conn, int fd)
 {
 	struct tcp_pair *pair = ring_pair(conn);
 
 	pair->conn = conn;
 	tcp_pair_begin_straight(pair, ring_regions(conn), conn->local->pid, fd);
-	pair->near.look = ring_near_look;
 	conn->io = &tcp_io_ring;
 	if (tcp_capture_on()) {
-		pair->near.look = ring_near_look_captured;
 		conn->io = &tcp_io_capture_ring;
 		tcp_capture_note(fd, "from here on over rings in shared memory");
 	}
+	ring_choose_look(conn, pair);
 	conn->src.poll = NULL;
 	conn->rx.more = false;		/* for good: what the last look at a ring has left is no reason to wait */
 	tcp_ready_again(&pair->near);
