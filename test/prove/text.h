@@ -22,7 +22,7 @@ size_t strlen(const char *s)
 {
 	size_t n = 0;
 
-	//@ loop unroll 200;
+	//@ loop unroll 300;
 	while (s[n])
 		n++;
 	return n;

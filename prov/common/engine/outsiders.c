@@ -10,8 +10,8 @@
  * but long ones that follow one another: other sources are looked at in between.
  *
  * An outsider that epoll reports when it has no turn waits in line. Epoll does not watch it meanwhile: it costs nothing
- * until its turn, and does not wake those who sleep. A timer wakes them for the next turn. An outsider that finds out by
- * itself that it has something to do, a ring, asks for its turn, and waits in line like the others.
+ * until its turn, and does not wake those who sleep. A timer wakes them for the next turn. An outsider that has to do
+ * with something of which epoll does not know, a ring, asks for its turn, and waits in line like the others.
  */
 #include "common/engine/outsiders.h"
 

@@ -30,6 +30,7 @@ static int resolve_look_up(const char *node, const char *service, int flags, int
 {
 	struct addrinfo hints = { .ai_flags = flags, .ai_family = family, .ai_socktype = SOCK_STREAM };
 	struct addrinfo *list, *one;
+	size_t len = 0;
 	int ret;
 
 	ret = getaddrinfo(node, service, &hints, &list);
@@ -46,11 +47,11 @@ static int resolve_look_up(const char *node, const char *service, int flags, int
 		return resolve_fail(why, flags & AI_NUMERICHOST ? "not a numeric address of this family" :
 				    "no such host, or none with an address of this family", FI_ENODATA);
 	}
-	for (one = list; one && !fab_addr_len(one->ai_addr); one = one->ai_next)
+	for (one = list; one && !(len = fab_addr_len(one->ai_addr)); one = one->ai_next)
 		;
 	if (one) {
 		memset(addr, 0, sizeof(*addr));
-		memcpy(addr, one->ai_addr, fab_addr_len(one->ai_addr));
+		memcpy(addr, one->ai_addr, len);
 	}
 	freeaddrinfo(list);
 	return one ? 0 : resolve_fail(why, "no such host, or none with an IP address", FI_ENODATA);
@@ -233,6 +234,7 @@ static int read_hint(const struct fi_info *hints, const void *data, size_t len, 
 		     const char **why)
 {
 	sa_family_t there;
+	size_t want;
 
 	switch (hints->addr_format) {
 	case FI_FORMAT_UNSPEC:
@@ -247,14 +249,15 @@ static int read_hint(const struct fi_info *hints, const void *data, size_t len, 
 	if (len < sizeof(there))
 		return resolve_fail(why, "shorter than an address", FI_EINVAL);
 	memcpy(&there, data, sizeof(there));
-	if (!fab_addr_family_len(there))
+	want = fab_addr_family_len(there);
+	if (!want)
 		return resolve_fail(why, "neither IPv4 nor IPv6 (sa_family)", FI_ENODATA);
-	if (len < fab_addr_family_len(there))
+	if (len < want)
 		return resolve_fail(why, "shorter than an address of its family", FI_EINVAL);
 	if (family != AF_UNSPEC && there != family)
 		return resolve_fail(why, "an address of another family", FI_ENODATA);
 	memset(addr, 0, sizeof(*addr));
-	memcpy(addr, data, fab_addr_family_len(there));
+	memcpy(addr, data, want);
 	return 0;
 }
 
