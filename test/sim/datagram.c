@@ -7,14 +7,18 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_eq.h>
 #include <rdma/fi_errno.h>
+#include "base/addr.h"
 #include "base/bits.h"
 #include "sim/net.h"
 
 #define PORT		12000
+#define GROUP_PORT	13000
+#define TO_GROUP	NET_NODES		/* op->peer of a message to the group */
 #define MESSAGE_MAX	65507
 #define SETTLE_NS	400000000000ULL		/* after the faults, everything ends within this time */
 #define PIECES		2
@@ -30,7 +34,9 @@ struct node {
 	struct fid_cq *cq;
 	struct fid_eq *eq;
 	struct fid_ep *ep;
-	fi_addr_t addr[NET_NODES];
+	struct fid_mc *mc;		/* the group; NULL: it has not joined */
+	bool joining;			/* the event of the join is not read yet */
+	fi_addr_t addr[NET_NODES];	/* FI_ADDR_NOTAVAIL: it does not know that node */
 	uint32_t posted[2];		/* sends and receives that have not ended */
 	uint32_t last[2];		/* the latest one that has ended without a cancel, + 1 */
 	uint32_t taken, received;	/* datagrams: from the kernel, and by completions */
@@ -40,8 +46,9 @@ static const struct program *program;
 static struct node nodes[NET_NODES];
 static bool was_down[NET_NODES];	/* at any time */
 static bool lacks;			/* memory */
-/* By the number of a send: datagrams that the kernel got, that were taken from it, and that completed a receive. */
-static uint32_t given[OPS], taken[OPS], received[OPS];
+/* By the number of a send: datagrams that the kernel got; and by node, that were taken from it, and that completed a
+ * receive. */
+static uint32_t given[OPS], taken[NET_NODES][OPS], received[NET_NODES][OPS];
 
 static void must(ssize_t ret, const char *call)
 {
@@ -60,39 +67,99 @@ static size_t op_max(void)
 
 static struct fi_info *ask_info(unsigned n)
 {
+	const char *host = program->ipv6 ? "::1" : "127.0.0.1";
 	struct fi_info *hints = fi_allocinfo(), *info = NULL;
 	char service[8];
 	int ret;
 
 	snprintf(service, sizeof(service), "%u", PORT + n);
 	hints->ep_attr->type = FI_EP_DGRAM;
-	hints->addr_format = FI_SOCKADDR_IN;
-	hints->caps = FI_MSG | FI_SOURCE;
+	hints->addr_format = program->ipv6 ? FI_SOCKADDR_IN6 : FI_SOCKADDR_IN;
+	hints->caps = FI_MSG | FI_SOURCE | (program->strangers ? FI_SOURCE_ERR : 0) |
+		      (program->group ? FI_MULTICAST : 0);
 	hints->domain_attr->threading = FI_THREAD_DOMAIN;
 	hints->domain_attr->control_progress = hints->domain_attr->data_progress = FI_PROGRESS_MANUAL;
 	hints->fabric_attr->prov_name = strdup("udp");
-	ret = fi_getinfo(FI_VERSION(2, 6), "127.0.0.1", service, FI_SOURCE, hints, &info);
+	ret = fi_getinfo(FI_VERSION(2, 6), host, service, FI_SOURCE, hints, &info);
 	fi_freeinfo(hints);
 	must(ret, "fi_getinfo");
 	return info;
 }
 
+static union fab_sockaddr address_of(unsigned n)
+{
+	union fab_sockaddr addr = { 0 };
+
+	if (program->ipv6)
+		addr.sin6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	else
+		addr.sin = (struct sockaddr_in) {
+			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		};
+	fab_addr_set_port(&addr.sa, (uint16_t) (PORT + n));
+	return addr;
+}
+
+static union fab_sockaddr group_address(void)
+{
+	union fab_sockaddr addr = { 0 };
+
+	if (program->ipv6)
+		addr.sin6 = (struct sockaddr_in6) {
+			.sin6_family = AF_INET6, .sin6_addr = { .s6_addr = { 0xff, 0x15, [15] = 1 } },
+		};
+	else
+		addr.sin = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xef010203) };
+	fab_addr_set_port(&addr.sa, GROUP_PORT);
+	return addr;
+}
+
+/* From now on this node knows node i; or, where there is no memory, still not. */
+static void know(struct node *node, unsigned i)
+{
+	union fab_sockaddr addr = address_of(i);
+
+	if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) == 1)
+		return;
+	if (!lacks)
+		judge_wrong("fi_av_insert");
+	node->addr[i] = FI_ADDR_NOTAVAIL;
+}
+
 static void insert_all(struct node *node)
 {
 	for (unsigned i = 0; i < program->nodes; i++) {
-		struct sockaddr_in addr = {
-			.sin_family = AF_INET, .sin_port = htons((uint16_t) (PORT + i)),
-			.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
-		};
-
-		if (fi_av_insert(node->av, &addr, 1, &node->addr[i], 0, NULL) != 1)
-			judge_wrong("fi_av_insert");
+		node->addr[i] = FI_ADDR_NOTAVAIL;
+		if (!program->strangers || net_random(2))
+			know(node, i);
 	}
+}
+
+/* Join the group; nothing else than a lack prevents that. */
+static void join(struct node *node)
+{
+	union fab_sockaddr addr = group_address();
+	int ret = fi_join(node->ep, &addr, 0, &node->mc, NULL);
+
+	node->joining = !ret;
+	if (ret)
+		node->mc = NULL;
+	if (ret && ret != -FI_ENOBUFS && !(program->lack_memory && (ret == -FI_ENOMEM || ret == -FI_EOVERRUN)))
+		judge_wrong("fi_join: %s", fi_strerror(-ret));
+}
+
+static void leave(struct node *node)
+{
+	if (node->mc)
+		MUST(fi_close(&node->mc->fid));
+	node->mc = NULL;
+	node->joining = false;
 }
 
 static void start(unsigned n)
 {
-	static struct fi_info *infos[NET_NODES];
+	static struct fi_info *infos[NET_NODES][8];
+	unsigned kind = program->ipv6 | program->group << 1 | program->strangers << 2;
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_MSG };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_NONE };
@@ -101,9 +168,9 @@ static void start(unsigned n)
 	net_lack_memory(0);
 	net_node(n);
 	*node = (struct node) { 0 };
-	if (!infos[n])
-		infos[n] = ask_info(n);
-	node->info = fi_dupinfo(infos[n]);
+	if (!infos[n][kind])
+		infos[n][kind] = ask_info(n);
+	node->info = fi_dupinfo(infos[n][kind]);
 	node->info->tx_attr->size = node->info->rx_attr->size = op_max();
 	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
 	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
@@ -116,6 +183,8 @@ static void start(unsigned n)
 	MUST(fi_ep_bind(node->ep, &node->eq->fid, 0));
 	MUST(fi_enable(node->ep));
 	insert_all(node);
+	if (program->group)
+		join(node);
 	net_lack_memory(lacks ? program->lack_memory : 0);
 }
 
@@ -125,6 +194,7 @@ static void node_close(unsigned n)
 
 	net_node(n);
 	node->down = true;
+	leave(node);
 	MUST(fi_close(&node->ep->fid));
 	MUST(fi_close(&node->av->fid));
 	MUST(fi_close(&node->eq->fid));
@@ -164,7 +234,7 @@ static void note_datagram(enum net_fate fate, unsigned n, const uint8_t *buf, si
 	if (id > op_cnt || ops[id].kind != ACT_SEND)
 		judge_wrong("node %u: a datagram of no send", n);
 	if (fate == NET_READ) {
-		taken[id]++;
+		taken[n][id]++;
 		nodes[n].taken++;
 	} else if (ops[id].node != n || ops[id].len != len || given[id]++) {
 		judge_wrong("send %u gives the kernel another datagram, or one twice", id);
@@ -175,6 +245,7 @@ static void note_datagram(enum net_fate fate, unsigned n, const uint8_t *buf, si
 static void took(const struct op *recv, const struct ending *ending)
 {
 	uint64_t len = ending->len + ending->olen;
+	const struct node *node = &nodes[recv->node];
 	const struct op *send;
 	uint32_t id;
 
@@ -182,16 +253,22 @@ static void took(const struct op *recv, const struct ending *ending)
 	if (ending->len < LEN_MIN || ending->len > recv->len)
 		judge_wrong("receive %u: a message of %zu bytes", op_id(recv), (size_t) ending->len);
 	memcpy(&id, recv->buf, sizeof(id));
-	if (id >= op_cnt || ops[id].kind != ACT_SEND || ops[id].peer != recv->node)
+	if (id >= op_cnt || ops[id].kind != ACT_SEND ||
+	    (ops[id].peer != recv->node && ops[id].peer != TO_GROUP))
 		judge_wrong("receive %u: bytes that nobody has sent to it", op_id(recv));
 	send = &ops[id];
 	if (len != send->len || !op_is_filled(recv->buf, id, (uint32_t) ending->len))
 		judge_wrong("receive %u: message %u has other bytes or another length", op_id(recv), id);
 	if (!ending->olen != (ending->err != FI_ETRUNC) || (ending->olen && ending->len != recv->len))
 		judge_wrong("receive %u: message %u is cut off otherwise than FI_ETRUNC says", op_id(recv), id);
-	if (!ending->err && ending->src != nodes[recv->node].addr[send->node])
+	if (!(ending->flags & FI_MULTICAST) != (send->peer != TO_GROUP))
+		judge_wrong("receive %u: message %u was not sent to the group, or was", op_id(recv), id);
+	if (!ending->err && ending->src != node->addr[send->node])
 		judge_wrong("receive %u: message %u is not from there", op_id(recv), id);
-	if (++received[id] > taken[id])
+	if (program->strangers && ending->err != FI_ETRUNC &&
+	    !ending->err != (node->addr[send->node] != FI_ADDR_NOTAVAIL))
+		judge_wrong("receive %u: the sender of message %u is known, or is not", op_id(recv), id);
+	if (++received[recv->node][id] > taken[recv->node][id])
 		judge_wrong("message %u was received more often than it came", id);
 }
 
@@ -203,7 +280,8 @@ static void ended(struct op *op, const struct ending *ending)
 	if (op < ops || op >= ops + op_cnt || !op->posted || op->gone || op->ended)
 		judge_wrong("a completion of nothing that is posted");
 	net_event((uint64_t) op_id(op) << 8 ^ (uint64_t) ending->err);
-	if (ending->err && !(recv && ending->err == FI_ETRUNC) && !(op->cancelled && ending->err == FI_ECANCELED))
+	if (ending->err && !(recv && ending->err == FI_ETRUNC) &&
+	    !(recv && program->strangers && ending->err == FI_EADDRNOTAVAIL) && !(op->cancelled && ending->err == FI_ECANCELED))
 		judge_wrong("operation %u fails without a reason: %s", op_id(op), fi_strerror(ending->err));
 	if (ending->err != FI_ECANCELED) {
 		if (*last > op_id(op))
@@ -224,7 +302,7 @@ static void ended(struct op *op, const struct ending *ending)
 /* The network has said that a datagram did not arrive: then its receiver was away. */
 static void read_event(unsigned n)
 {
-	struct sockaddr_in to;
+	union fab_sockaddr to = { 0 };
 	struct fi_eq_err_entry error = { .err_data = &to, .err_data_size = sizeof(to) };
 	struct fi_eq_entry entry;
 	uint32_t kind;
@@ -233,21 +311,41 @@ static void read_event(unsigned n)
 
 	if (ret == -FI_EAGAIN)
 		return;
+	if (ret == sizeof(entry) && kind == FI_JOIN_COMPLETE && nodes[n].joining && entry.fid == &nodes[n].mc->fid) {
+		nodes[n].joining = false;
+		return;
+	}
 	if (ret != -FI_EAVAIL || fi_eq_readerr(nodes[n].eq, &error, 0) <= 0)
 		judge_wrong("fi_eq_read of node %u returns %zd", n, ret);
 	if (error.err == FI_EOVERRUN && program->lack_memory)
 		return;		/* an event was lost for lack of memory */
-	peer = ntohs(to.sin_port) - PORT;
-	if (error.fid != &nodes[n].ep->fid || error.err != FI_ECONNREFUSED || error.err_data_size != sizeof(to) ||
+	peer = (unsigned) fab_addr_port(&to.sa) - PORT;
+	if (error.fid != &nodes[n].ep->fid || error.err != FI_ECONNREFUSED ||
+	    error.err_data_size != fab_addr_len(&to.sa) ||
 	    peer >= program->nodes || !was_down[peer])
 		judge_wrong("node %u: an event about a node that was not away: %s", n, fi_strerror(error.err));
 }
 
 /* ---- calls ---- */
 
+/* The error of a receive from a node that is not known says who that is. */
+static void check_stranger(const struct op *recv, const union fab_sockaddr *from)
+{
+	union fab_sockaddr want;
+	uint32_t id;
+
+	memcpy(&id, recv->buf, sizeof(id));
+	if (id >= op_cnt)
+		judge_wrong("receive %u: bytes that nobody has sent", op_id(recv));
+	want = address_of(ops[id].node);
+	if (!fab_addr_equal(&from->sa, &want.sa))
+		judge_wrong("receive %u: the sender of message %u has another address", op_id(recv), id);
+}
+
 static void read_error(unsigned n)
 {
-	struct fi_cq_err_entry entry = { 0 };
+	union fab_sockaddr from = { 0 };
+	struct fi_cq_err_entry entry = { .err_data = &from, .err_data_size = sizeof(from) };
 
 	if (fi_cq_readerr(nodes[n].cq, &entry, 0) != 1)
 		judge_wrong("no error where fi_cq_read() has said so");
@@ -257,7 +355,11 @@ static void read_error(unsigned n)
 		start(n);
 		return;
 	}
-	ended(entry.op_context, &(struct ending) { .err = entry.err, .len = entry.len, .olen = entry.olen });
+	if (entry.err == FI_EADDRNOTAVAIL)
+		check_stranger(entry.op_context, &from);
+	ended(entry.op_context, &(struct ending) {
+		.err = entry.err, .len = entry.len, .olen = entry.olen, .flags = entry.flags,
+	});
 }
 
 static bool act_pass(unsigned n)
@@ -276,7 +378,9 @@ static bool act_pass(unsigned n)
 		return true;
 	}
 	for (ssize_t i = 0; i < ret; i++)
-		ended(entries[i].op_context, &(struct ending) { .len = entries[i].len, .src = srcs[i] });
+		ended(entries[i].op_context, &(struct ending) {
+			.len = entries[i].len, .src = srcs[i], .flags = entries[i].flags,
+		});
 	if (ret < 0 && ret != -FI_EAGAIN)
 		judge_wrong("fi_cq_read: %s", fi_strerror((int) -ret));
 	return ret > 0;
@@ -315,6 +419,18 @@ static void op_called(struct op *op, ssize_t ret, bool inject)
 	op->ended = inject;
 	nodes[op->node].posted[recv] += !inject;
 	op_cnt++;
+}
+
+/* A message to the group. It has gone to the kernel by the call, or is queued. */
+static void act_send_all(const struct action *action)
+{
+	struct node *node = &nodes[action->a];
+	struct op *op = op_new(ACT_SEND, action->a, TO_GROUP, action->c);
+	struct iovec iov = { op->buf, op->len };
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = fi_mc_addr(node->mc), .context = op };
+
+	op_fill(op->buf, op_cnt, op->len);
+	op_called(op, fi_sendmsg(node->ep, &msg, FI_MULTICAST | (action->d == FENCED ? FI_MORE : 0)), false);
 }
 
 static void act_send(const struct action *action)
@@ -371,6 +487,30 @@ static void act_cancel(const struct action *action)
 	}
 }
 
+static void act_send_to(const struct action *action)
+{
+	const struct node *node = &nodes[action->a];
+
+	if (action->b == TO_GROUP && node->mc)
+		act_send_all(action);
+	else if (action->b < program->nodes && node->addr[action->b] != FI_ADDR_NOTAVAIL)
+		act_send(action);
+}
+
+/* Forget a node, or know it again. What has completed before is read first, as it names sources. */
+static void act_know(struct node *node, unsigned n, unsigned i)
+{
+	while (act_pass(n))
+		continue;
+	net_node(n);
+	if (node->addr[i] == FI_ADDR_NOTAVAIL) {
+		know(node, i);
+		return;
+	}
+	MUST(fi_av_remove(node->av, &node->addr[i], 1, 0));
+	node->addr[i] = FI_ADDR_NOTAVAIL;
+}
+
 static void act(const struct action *action)
 {
 	switch (action->kind) {
@@ -399,7 +539,13 @@ static void act(const struct action *action)
 		return;
 	net_node(action->a);
 	if (action->kind == ACT_SEND)
-		act_send(action);
+		act_send_to(action);
+	else if (action->kind == ACT_KNOW)
+		act_know(&nodes[action->a], action->a, action->b);
+	else if (action->kind == ACT_JOIN && nodes[action->a].mc)
+		leave(&nodes[action->a]);
+	else if (action->kind == ACT_JOIN)
+		join(&nodes[action->a]);
 	else if (action->kind == ACT_RECV)
 		post_recv(action->a, action->c);
 	else

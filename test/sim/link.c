@@ -30,6 +30,7 @@ struct end {
 	enum state state;
 	struct fid_ep *ep;		/* NULL: NONE */
 	uint64_t again_ns;
+	uint32_t up_cnt, accept_cnt;	/* connections that came up here, and that were accepted here */
 };
 
 static struct {
@@ -73,7 +74,9 @@ static void end_close(unsigned n, unsigned peer)
 
 	net_node(n);
 	must(fi_close(&end->ep->fid), "fi_close of an endpoint");
-	*end = (struct end) { .again_ns = net_now_ns() + AGAIN_NS };
+	end->state = NONE;
+	end->ep = NULL;
+	end->again_ns = net_now_ns() + AGAIN_NS;
 }
 
 /* Open the endpoint of node n for a connection with node peer. False: it cannot be had, for a reason. */
@@ -144,6 +147,7 @@ static void request(unsigned n, const union event *event)
 		went_well(fi_reject(ends[n].pep, info->handle, &word, sizeof(word)), "fi_reject", n, who);
 	} else {
 		end->state = ACCEPTED;
+		end->accept_cnt++;
 		if (!went_well(fi_accept(end->ep, NULL, 0), "fi_accept", n, who))
 			end_close(n, who);
 	}
@@ -161,10 +165,13 @@ static unsigned peer_of(unsigned n, const struct fid *fid)
 
 static void came_up(unsigned n, const struct fid *fid)
 {
-	struct end *end = &ends[n].to[peer_of(n, fid)];
+	unsigned peer = peer_of(n, fid);
+	struct end *end = &ends[n].to[peer];
 
 	if (end->state != ASKING && end->state != ACCEPTED)
 		judge_wrong("node %u: FI_CONNECTED in state %d", n, end->state);
+	if (++end->up_cnt > ends[peer].to[n].accept_cnt && n < peer)
+		judge_wrong("node %u is connected, and node %u has not accepted", n, peer);
 	end->state = UP;
 }
 
@@ -227,7 +234,6 @@ void link_open(unsigned n, const struct link_node *node)
 {
 	struct fi_eq_attr attr = { .wait_obj = FI_WAIT_NONE };
 
-	memset(&ends[n], 0, sizeof(ends[n]));
 	ends[n].node = *node;
 	memcpy(&ends[n].addr, node->info->src_addr, sizeof(ends[n].addr));
 	must(fi_eq_open(node->fabric, &attr, &ends[n].eq, NULL), "fi_eq_open");

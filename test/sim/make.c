@@ -206,7 +206,7 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 		program->lack_memory = 0;
 	if (!program->dgram)
 		return;
-	program->group = false && seeds_draw(more, 2);
+	program->group = seeds_draw(more, 2);
 	program->ipv6 = seeds_draw(more, 2);
 	program->strangers = !seeds_draw(more, 3);
 }

@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
+#include "base/addr.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
@@ -503,7 +504,7 @@ static int sim_bind(int fd, const struct sockaddr *addr, socklen_t len)
 	struct file *file = file_of(fd, SOCKET);
 
 	if (udp_of(fd))
-		return net_udp_bind(udp_of(fd), (const struct sockaddr_in *) (const void *) addr);
+		return net_udp_bind(udp_of(fd), addr);
 	if (!file)
 		return fab_sock_libc.bind(fd, addr, len);
 	memcpy(&file->local, addr, sizeof(file->local));
@@ -552,7 +553,7 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	struct file *file = file_of(fd, SOCKET);
 
 	if (udp_of(fd)) {
-		net_udp_connect(udp_of(fd));
+		net_udp_connect(udp_of(fd), addr->sa_family);
 		return 0;
 	}
 	if (!file)
@@ -571,13 +572,18 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	return fail(EINPROGRESS);
 }
 
-static int give_name(const struct sockaddr_in *name, struct sockaddr *addr, socklen_t *len)
+static int give_name(const struct sockaddr *name, struct sockaddr *addr, socklen_t *len)
 {
-	if (!name->sin_family)
+	if (!name->sa_family)
 		return fail(ENOTCONN);
-	memcpy(addr, name, fab_min(*len, (socklen_t) sizeof(*name)));
-	*len = sizeof(*name);
+	memcpy(addr, name, fab_min(*len, fab_addr_len(name)));
+	*len = fab_addr_len(name);
 	return 0;
+}
+
+static const struct sockaddr *sa_of(const struct sockaddr_in *addr)
+{
+	return (const struct sockaddr *) addr;
 }
 
 static int sim_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
@@ -586,21 +592,23 @@ static int sim_getsockname(int fd, struct sockaddr *addr, socklen_t *len)
 
 	if (udp_of(fd))
 		return give_name(net_udp_name(udp_of(fd)), addr, len);
-	return file ? give_name(&file->local, addr, len) : fab_sock_libc.getsockname(fd, addr, len);
+	return file ? give_name(sa_of(&file->local), addr, len) : fab_sock_libc.getsockname(fd, addr, len);
 }
 
 static int sim_getpeername(int fd, struct sockaddr *addr, socklen_t *len)
 {
 	struct file *file = file_of(fd, SOCKET);
 
-	return file ? give_name(&file->remote, addr, len) : fab_sock_libc.getpeername(fd, addr, len);
+	return file ? give_name(sa_of(&file->remote), addr, len) : fab_sock_libc.getpeername(fd, addr, len);
 }
 
 static int sim_setsockopt(int fd, int level, int name, const void *value, socklen_t len)
 {
 	struct file *file = file_of(fd, SOCKET);
 
-	return file || udp_of(fd) ? 0 : fab_sock_libc.setsockopt(fd, level, name, value, len);
+	if (udp_of(fd))
+		return net_udp_setsockopt(udp_of(fd), level, name, value);
+	return file ? 0 : fab_sock_libc.setsockopt(fd, level, name, value, len);
 }
 
 /* Bytes that the other end has not taken from its socket yet. */

@@ -11,6 +11,7 @@
 #include <sys/epoll.h>
 #include <time.h>
 #include <linux/errqueue.h>	/* requires struct timespec */
+#include "base/addr.h"
 #include "base/bits.h"
 
 #define ERRORS		16		/* of ICMP that a socket holds; further ones are dropped */
@@ -20,7 +21,7 @@
 struct datagram {
 	struct datagram *next;
 	uint64_t due_ns;
-	struct sockaddr_in from, to;
+	union fab_sockaddr from, to;
 	unsigned node;			/* of the sender */
 	size_t len;
 	uint8_t bytes[];
@@ -30,11 +31,13 @@ struct net_udp {
 	struct net_udp *next;
 	unsigned node;
 	bool dead;
-	struct sockaddr_in name;
+	bool shares;			/* SO_REUSEADDR */
+	bool joined;			/* the group that it is bound to */
+	union fab_sockaddr name;
 	struct datagram *in, **in_end;	/* arrived, not read */
 	size_t in_len;			/* their bytes */
 	int error;			/* what the next call fails with */
-	struct sockaddr_in refused[ERRORS];	/* destinations, oldest first */
+	union fab_sockaddr refused[ERRORS];	/* destinations, oldest first */
 	unsigned refused_cnt;
 };
 
@@ -130,31 +133,61 @@ void net_udp_close(struct net_udp *sock)
 	free(sock);
 }
 
-static struct net_udp *bound_to(const struct sockaddr_in *addr)
+static bool is_group(const union fab_sockaddr *addr)
+{
+	return addr->sa.sa_family == AF_INET6 ? IN6_IS_ADDR_MULTICAST(&addr->sin6.sin6_addr) :
+						IN_MULTICAST(ntohl(addr->sin.sin_addr.s_addr));
+}
+
+static struct net_udp *bound_to(const union fab_sockaddr *addr)
 {
 	for (struct net_udp *sock = socks; sock; sock = sock->next) {
-		if (!sock->dead && addr->sin_port && sock->name.sin_port == addr->sin_port)
+		if (!sock->dead && fab_addr_equal(&sock->name.sa, &addr->sa))
 			return sock;
 	}
 	return NULL;
 }
 
-int net_udp_bind(struct net_udp *sock, const struct sockaddr_in *addr)
+int net_udp_bind(struct net_udp *sock, const struct sockaddr *addr)
 {
-	if (bound_to(addr))
+	union fab_sockaddr name = { 0 };
+	const struct net_udp *other;
+
+	memcpy(&name, addr, fab_addr_len(addr));
+	other = bound_to(&name);
+	if (other && (!sock->shares || !other->shares))
 		return fail(EADDRINUSE);
-	sock->name = *addr;
+	sock->name = name;
 	return 0;
 }
 
-void net_udp_connect(struct net_udp *sock)
+void net_udp_connect(struct net_udp *sock, int family)
 {
-	sock->name = (struct sockaddr_in) { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	if (family == AF_INET6)
+		sock->name.sin6 = (struct sockaddr_in6) { .sin6_family = AF_INET6, .sin6_addr = in6addr_loopback };
+	else
+		sock->name.sin = (struct sockaddr_in) {
+			.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+		};
 }
 
-const struct sockaddr_in *net_udp_name(const struct net_udp *sock)
+const struct sockaddr *net_udp_name(const struct net_udp *sock)
 {
-	return &sock->name;
+	return &sock->name.sa;
+}
+
+int net_udp_setsockopt(struct net_udp *sock, int level, int name, const void *value)
+{
+	const struct group_req *req = value;
+
+	if (level == SOL_SOCKET && name == SO_REUSEADDR)
+		sock->shares = true;
+	if (level == SOL_SOCKET || name != MCAST_JOIN_GROUP)
+		return 0;
+	if (one_in(attr->no_bufs))
+		return fail(ENOBUFS);
+	sock->joined = fab_addr_equal(&sock->name.sa, (const struct sockaddr *) (const void *) &req->gr_group);
+	return 0;
 }
 
 int net_udp_error(struct net_udp *sock)
@@ -173,7 +206,7 @@ static size_t on_the_way(const struct net_udp *sock)
 	size_t len = 0;
 
 	for (const struct datagram *datagram = flight; datagram; datagram = datagram->next)
-		len += datagram->from.sin_port == sock->name.sin_port ? datagram->len : 0;
+		len += fab_addr_equal(&datagram->from.sa, &sock->name.sa) ? datagram->len : 0;
 	return len;
 }
 
@@ -207,7 +240,7 @@ ssize_t net_udp_send(struct net_udp *sock, const struct msghdr *msg)
 		return fail(EAGAIN);
 	datagram = net_alloc(sizeof(*datagram) + len);
 	*datagram = (struct datagram) { .from = sock->name, .node = sock->node, .len = len };
-	memcpy(&datagram->to, msg->msg_name, sizeof(datagram->to));
+	memcpy(&datagram->to, msg->msg_name, msg->msg_namelen);
 	for (size_t i = 0; i < msg->msg_iovlen; i++) {
 		memcpy(datagram->bytes + done, msg->msg_iov[i].iov_base, msg->msg_iov[i].iov_len);
 		done += msg->msg_iov[i].iov_len;
@@ -238,7 +271,7 @@ int net_udp_sendmmsg(struct net_udp *sock, struct mmsghdr *msgs, unsigned cnt)
 
 /* ---- arriving ---- */
 
-static void refuse(struct net_udp *sock, const struct sockaddr_in *dest)
+static void refuse(struct net_udp *sock, const union fab_sockaddr *dest)
 {
 	if (sock->refused_cnt == ERRORS)
 		return;
@@ -246,18 +279,44 @@ static void refuse(struct net_udp *sock, const struct sockaddr_in *dest)
 	sock->error = ECONNREFUSED;
 }
 
+/* The socket takes the datagram, or a copy of it, if it has room. False: it is dropped. */
+static bool take(struct net_udp *to, struct datagram *datagram)
+{
+	if (net_is_cut(datagram->node, to->node) || to->in_len + datagram->len > fab_max(attr->room, ROOM_MIN))
+		return false;
+	datagram->next = NULL;
+	*to->in_end = datagram;
+	to->in_end = &datagram->next;
+	to->in_len += datagram->len;
+	return true;
+}
+
+static void arrive_at_group(struct datagram *datagram)
+{
+	size_t len = sizeof(*datagram) + datagram->len;
+
+	for (struct net_udp *to = socks; to; to = to->next) {
+		struct datagram *copy;
+
+		if (to->dead || !to->joined || !fab_addr_equal(&to->name.sa, &datagram->to.sa) || one_in(attr->lose))
+			continue;
+		copy = memcpy(net_alloc(len), datagram, len);
+		if (!take(to, copy))
+			free(copy);
+	}
+	free(datagram);
+}
+
 static void arrive(struct datagram *datagram)
 {
 	struct net_udp *to = bound_to(&datagram->to), *from = bound_to(&datagram->from);
 
-	if (to && !net_is_cut(datagram->node, to->node) &&
-	    to->in_len + datagram->len <= fab_max(attr->room, ROOM_MIN)) {
-		datagram->next = NULL;
-		*to->in_end = datagram;
-		to->in_end = &datagram->next;
-		to->in_len += datagram->len;
+	if (is_group(&datagram->to)) {
+		arrive_at_group(datagram);
 		return;
 	}
+	if (to && take(to, datagram))
+		return;
 	if (!to && from)
 		refuse(from, &datagram->to);
 	free(datagram);
@@ -290,22 +349,24 @@ uint32_t net_udp_ready(const struct net_udp *sock)
 
 /* ---- receiving ---- */
 
-static void give_name(struct msghdr *msg, const struct sockaddr_in *name)
+static void give_name(struct msghdr *msg, const union fab_sockaddr *name)
 {
-	memcpy(msg->msg_name, name, sizeof(*name));
-	msg->msg_namelen = sizeof(*name);
+	msg->msg_namelen = fab_addr_len(&name->sa);
+	memcpy(msg->msg_name, name, msg->msg_namelen);
 }
 
 static ssize_t recv_error(struct net_udp *sock, struct msghdr *msg)
 {
-	struct sock_extended_err error = { .ee_errno = ECONNREFUSED, .ee_origin = SO_EE_ORIGIN_ICMP };
+	struct sock_extended_err error = { .ee_errno = ECONNREFUSED };
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(msg);
+	bool v6 = sock->name.sa.sa_family == AF_INET6;
 
 	if (!sock->refused_cnt)
 		return fail(EAGAIN);
+	error.ee_origin = v6 ? SO_EE_ORIGIN_ICMP6 : SO_EE_ORIGIN_ICMP;
 	give_name(msg, &sock->refused[0]);
-	cmsg->cmsg_level = IPPROTO_IP;
-	cmsg->cmsg_type = IP_RECVERR;
+	cmsg->cmsg_level = v6 ? IPPROTO_IPV6 : IPPROTO_IP;
+	cmsg->cmsg_type = v6 ? IPV6_RECVERR : IP_RECVERR;
 	cmsg->cmsg_len = CMSG_LEN(sizeof(error));
 	memcpy(CMSG_DATA(cmsg), &error, sizeof(error));
 	msg->msg_controllen = CMSG_SPACE(sizeof(error));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The UDP sockets of the simulated kernel (net.h). A datagram may be lost, arrive twice, and overtake others. A socket
+ * The UDP sockets of the simulated kernel (net.h), of IPv4 and IPv6. A datagram may be lost, arrive twice, and overtake
+ * others; one to a multicast group arrives at each socket that is bound to the group and has joined it. A socket
  * drops those that it has no room for. Where no socket is bound to the destination, ICMP tells the sender, whose next
  * call then fails, as that of a Linux socket with IP_RECVERR. Calls set errno as those of their names.
  */
@@ -21,10 +22,12 @@ void net_udp_close(struct net_udp *sock);
 /* Its process is killed: nothing arrives any more, and calls fail. */
 void net_udp_kill(struct net_udp *sock);
 
-int net_udp_bind(struct net_udp *sock, const struct sockaddr_in *addr);
-/* It has a name afterwards, 127.0.0.1. Nothing is sent or received by such a socket. */
-void net_udp_connect(struct net_udp *sock);
-const struct sockaddr_in *net_udp_name(const struct net_udp *sock);
+int net_udp_bind(struct net_udp *sock, const struct sockaddr *addr);
+/* It has a name afterwards, the loopback address. Nothing is sent or received by such a socket. */
+void net_udp_connect(struct net_udp *sock, int family);
+const struct sockaddr *net_udp_name(const struct net_udp *sock);
+/* setsockopt(2): SO_REUSEADDR and MCAST_JOIN_GROUP are known, others are ignored. */
+int net_udp_setsockopt(struct net_udp *sock, int level, int name, const void *value);
 ssize_t net_udp_send(struct net_udp *sock, const struct msghdr *msg);
 /* recvmsg(2); with MSG_ERRQUEUE an error that ICMP has reported. */
 ssize_t net_udp_recv(struct net_udp *sock, struct msghdr *msg, int flags);
