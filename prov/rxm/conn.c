@@ -517,13 +517,12 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 		conn_up(conn);
 }
 
-/* Events can no longer be read. Connections that are UP still end, by errors of their posted receives. Connections that
- * are being made end at their deadline. */
+/* Events can no longer be read. No connection could be made any more, which a program that only receives would not
+ * learn. */
 static void lose_events(struct rxm_poller *poller)
 {
-	RXM_WARN(FI_LOG_EP_CTRL, "no memory for an event of a connection below: endpoints open no more connections; "
-		 "close them and open new ones\n");
 	poller->eq_lost = true;
+	rxm_poller_lose(poller, "event", FI_EOVERRUN);
 	fab_source_mod(&poller->eq_src, 0);
 }
 

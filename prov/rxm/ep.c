@@ -196,8 +196,17 @@ static void flush_receives(struct rxm_ep *ep, int err)
 	fab_recv_flush(&ep->recv, err);
 }
 
+/* Requests of peers are refused from now on. */
+static void stop_listening(struct rxm_ep *ep)
+{
+	if (ep->pep)
+		fi_close(&ep->pep->fid);
+	ep->pep = NULL;
+}
+
 void rxm_ep_lost(struct rxm_ep *ep, int err)
 {
+	stop_listening(ep);
 	rxm_peers_lost(ep, err);
 	flush_receives(ep, err);
 }
@@ -222,7 +231,7 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 	} else {
 		flush(ep);
 	}
-	fi_close(&ep->pep->fid);
+	stop_listening(ep);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);
 	/* a thread that registers buffers comes back to what they were for */

@@ -14,8 +14,8 @@
  * A poller is opened with the first endpoint that is enabled on an engine, and closed with the last. Lock of the engine
  * held, except in rxm_poller_get() and rxm_poller_put().
  *
- * If the completion queue fails, completions cannot be read any more, and the endpoints on it are lost: all their
- * outstanding operations end in error, once, and new operations are refused.
+ * If one of the queues fails, completions or events cannot be read any more, and the endpoints on it are lost: all their
+ * outstanding operations end in error, once, new operations are refused, and so are requests of peers.
  */
 #include "rxm/rxm.h"
 
@@ -97,18 +97,25 @@ static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged
 		rxm_rx_packet(rx, entry->len);
 }
 
-static void lose(struct rxm_poller *poller, int err)
+void rxm_poller_lose(struct rxm_poller *poller, const char *queue, int err)
 {
 	struct fab_list *link;
 
-	RXM_WARN(FI_LOG_CQ, "the completion queue below has failed: %s; all outstanding operations on endpoints of "
-		 "this queue end with that error, and the endpoints accept no more: close them and open new ones\n",
+	if (poller->lost)
+		return;
+	RXM_WARN(FI_LOG_CQ, "the %s queue below has failed: %s; all outstanding operations on endpoints of this queue "
+		 "end with that error, and the endpoints accept no more: close them and open new ones\n", queue,
 		 fi_strerror(err));
 	poller->lost = err;
 	poller->odd = true;
 	fab_source_mod(&poller->cq_src, 0);
 	fab_list_for_each(&poller->eps, link)
 		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
+}
+
+static void lose(struct rxm_poller *poller, int err)
+{
+	rxm_poller_lose(poller, "completion", err);
 }
 
 static void take_tx_error(struct rxm_poller *poller, struct rxm_tx *tx, int err, const char *said)

@@ -48,8 +48,8 @@ fab_ep_init_fn rxm_ep_init;
 void rxm_fill_ops(void);
 /* The same for the tables of endpoints. */
 void rxm_ep_fill_ops(void);
-/* The completion queue below has failed with err, so that no completion can be read any more: end every outstanding
- * operation of the endpoint with err. Lock held. */
+/* A queue below has failed with err, so that nothing can be read of it any more: end every outstanding operation of the
+ * endpoint with err, and refuse requests of peers. Lock held. */
 void rxm_ep_lost(struct rxm_ep *ep, int err);
 /* fi_query_atomic(3). */
 int rxm_query_atomic(struct fid_domain *domain, enum fi_datatype datatype, enum fi_op op, struct fi_atomic_attr *attr,
@@ -163,6 +163,8 @@ void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms);
 /* Connections have ended: read the completion queue until the memory of all of them can be freed, and free it. Not from
  * inside of a pass. */
 void rxm_poller_settle(struct rxm_poller *poller);
+/* A queue below, "completion" or "event", has failed with err: the endpoints of the poller are lost. Lock held. */
+void rxm_poller_lose(struct rxm_poller *poller, const char *queue, int err);
 
 /* ---- conn.c, peer.c: lock held ---- */
 

@@ -355,7 +355,8 @@ static void read_error(unsigned n)
 		start(n);
 		return;
 	}
-	if (entry.err == FI_EADDRNOTAVAIL)
+	/* without memory an error has no data */
+	if (entry.err == FI_EADDRNOTAVAIL && (entry.err_data_size || !program->lack_memory))
 		check_stranger(entry.op_context, &from);
 	ended(entry.op_context, &(struct ending) {
 		.err = entry.err, .len = entry.len, .olen = entry.olen, .flags = entry.flags,

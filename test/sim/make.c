@@ -201,9 +201,6 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 	program->dgram = HAVE_DATAGRAMS && !special && !seeds_draw(more, 3);
 	if (!special && !program->dgram && !seeds_draw(more, 3))
 		program->contexts = 1 + seeds_draw(more, 2);
-	/* a queue below that is overrun ends its endpoints for good, and only a new process goes on */
-	if (program->rxm)
-		program->lack_memory = 0;
 	if (!program->dgram)
 		return;
 	program->group = seeds_draw(more, 2);

@@ -29,6 +29,7 @@
 #define QUIET_NS	500000000ULL		/* where nothing moves for so long, nothing will */
 #define WORDS_NS	5000000000ULL		/* between two tries to reach a node */
 #define GROUP_NS	60000000000ULL		/* then a node that waits for a killed member leaves its group */
+#define LEAVE_NS	30000000000ULL		/* what nodes say when they leave may need a connection first */
 #define LAST_CALLS	3			/* collectives of the group that is made in the end */
 #define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
 
@@ -37,6 +38,8 @@ static const struct program *program;
 static uint32_t takers[NET_NODES][NET_NODES][2];
 static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another */
 static bool healed;			/* the faults are over */
+/* By node: a queue of the provider below rxm was overrun, which ends the endpoints for good. */
+static bool is_lost[NET_NODES];
 static bool was_killed;			/* a node, at any time */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
 static uint32_t claim_cnt;		/* operations whose message is to be claimed */
@@ -81,10 +84,18 @@ static void claim(struct op *op)
 	op_free(op);
 }
 
+/* An operation at node n, or its call, has failed with err. */
+static void note_loss(unsigned n, int err)
+{
+	if (program->rxm && program->lack_memory && err == FI_EOVERRUN)
+		is_lost[n] = true;
+}
+
 static void ended(struct op *op, const struct ending *ending)
 {
 	bool claims = op->kind == ACT_PEEK && op->way == CLAIM && !op->claimed && !ending->err;
 
+	note_loss(op->node, ending->err);
 	if (op->kind == ACT_COLL)
 		group_ended(op, ending->err);
 	judge_ended(op, ending);
@@ -169,6 +180,8 @@ static bool act_pass(unsigned n)
 	ssize_t ret;
 
 	net_node(n);
+	if (is_lost[n])
+		overrun(n);
 	if (read_events(n))
 		return true;
 	net_node(n);
@@ -215,6 +228,7 @@ static struct op *op_new(const struct action *action, uint32_t len)
 /* The call has returned ret. */
 static void op_called(struct op *op, ssize_t ret)
 {
+	note_loss(op->node, (int) -ret);
 	if (!ret) {
 		used[op->node][op->peer] |= !op_is_recv(op) && op->kind != ACT_PEEK;
 		judge_posted(op);
@@ -472,6 +486,7 @@ static void stop(unsigned n)
 		return;
 	net_node(n);
 	net_kill(n);
+	is_lost[n] = false;
 	was_killed = true;
 	judge_restarted(n);
 	node_close(n);
@@ -831,11 +846,12 @@ static void last_words(void)
 	}
 }
 
-static void run_until_quiet(void)
+/* Run until nothing moves, but for so long at least. */
+static void run_until_quiet(uint64_t least_ns)
 {
-	uint64_t idle_ns = 1000;
+	uint64_t idle_ns = 1000, end_ns = net_now_ns() + least_ns;
 
-	while (idle_ns < QUIET_NS)
+	while (idle_ns < QUIET_NS || net_now_ns() < end_ns)
 		run_all(&idle_ns);
 }
 
@@ -858,7 +874,7 @@ static void last_group(void)
 	uint64_t end_ns = net_now_ns() + SETTLE_NS, idle_ns = 1000;
 
 	call_all(group_close);
-	run_until_quiet();
+	run_until_quiet(LEAVE_NS);
 	call_all(group_join);
 	while (!all_joined()) {
 		if (net_now_ns() > end_ns)
@@ -883,7 +899,7 @@ static void cancel_all(void)
 				fi_cancel(&node_ep_of(&ops[i])->fid, &ops[i]);
 		}
 	}
-	run_until_quiet();
+	run_until_quiet(0);
 	for (uint32_t i = 0; i < op_cnt; i++) {
 		if (!ops[i].ended && !ops[i].gone)
 			judge_wrong("receive %u was cancelled, and does not end", i);
@@ -928,6 +944,7 @@ static void begin(void)
 		judge_doubt_all();
 	memset(takers, 0, sizeof(takers));
 	memset(used, 0, sizeof(used));
+	memset(is_lost, 0, sizeof(is_lost));
 	healed = was_killed = false;
 	claim_cnt = 0;
 	jumped_ns = 0;

@@ -28,6 +28,7 @@
 #define SEEDS		800
 #define FRESH_S		60
 #endif
+#define KIND_TRIES	500
 #define FRESH_NICE	10		/* what others leave of the processors is enough for these */
 
 /* What was played: without faults, and with them. Shared with the children that play. */
@@ -48,12 +49,14 @@ static uint64_t cpu_ns(void)
 	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
 }
 
+/* The program of a seed, or of one that follows from it and is of the kind. A seed without faults may have none. */
 static void make(uint64_t seed)
 {
-	do {
-		play_make(&program, seed);
-		seed += 1ULL << 40;
-	} while (only && !play_is(&program, only));
+	for (uint64_t i = 0; i < KIND_TRIES; i++) {
+		play_make(&program, seed + (i << 40));
+		if (!only || play_is(&program, only))
+			return;
+	}
 }
 
 static void make_kept(uint64_t seed)
