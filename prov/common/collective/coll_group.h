@@ -33,7 +33,8 @@ struct fab_group {
 	struct fab_flush flush;		/* continues the first operation */
 	enum fab_group_state state;
 	bool closed;
-	bool join_aborted;		/* a member has reported that the join failed, after it had ended here */
+	bool join_aborted;		/* the join has ended here, but perhaps not at all members */
+	bool used;			/* a call has succeeded */
 	int err;			/* FAB_GROUP_FAILED: a positive FI_E* */
 	int aborted;			/* a member has reported this failure, and it has not been handled yet; a
 					 * positive FI_E* */

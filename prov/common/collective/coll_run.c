@@ -87,6 +87,7 @@ static void op_end(struct fab_coll_op *op)
 {
 	fab_list_remove(&op->link);
 	op->group->coll->op_cnt--;
+	op->group->used |= !op->err && !is_join(op);
 	if (is_join(op))
 		join_done(op);
 	else
