@@ -14,8 +14,8 @@
  * A poller is opened with the first endpoint that is enabled on an engine, and closed with the last. Lock of the engine
  * held, except in rxm_poller_get() and rxm_poller_put().
  *
- * If one of the queues fails, completions or events cannot be read any more, and the endpoints on it are lost: all their
- * outstanding operations end in error, once, new operations are refused, and so are requests of peers.
+ * If one of the queues fails, completions or events cannot be read any more, and the endpoints on it are lost: all
+ * their outstanding operations end in error, once, new operations are refused, and so are requests of peers.
  */
 #include "rxm/rxm.h"
 

@@ -272,6 +272,13 @@ static void took(const struct op *recv, const struct ending *ending)
 		judge_wrong("message %u was received more often than it came", id);
 }
 
+static bool may_fail(const struct op *op, int err)
+{
+	if (op->kind == ACT_RECV && (err == FI_ETRUNC || (program->strangers && err == FI_EADDRNOTAVAIL)))
+		return true;
+	return op->cancelled && err == FI_ECANCELED;
+}
+
 static void ended(struct op *op, const struct ending *ending)
 {
 	bool recv = op->kind == ACT_RECV;
@@ -280,8 +287,7 @@ static void ended(struct op *op, const struct ending *ending)
 	if (op < ops || op >= ops + op_cnt || !op->posted || op->gone || op->ended)
 		judge_wrong("a completion of nothing that is posted");
 	net_event((uint64_t) op_id(op) << 8 ^ (uint64_t) ending->err);
-	if (ending->err && !(recv && ending->err == FI_ETRUNC) &&
-	    !(recv && program->strangers && ending->err == FI_EADDRNOTAVAIL) && !(op->cancelled && ending->err == FI_ECANCELED))
+	if (ending->err && !may_fail(op, ending->err))
 		judge_wrong("operation %u fails without a reason: %s", op_id(op), fi_strerror(ending->err));
 	if (ending->err != FI_ECANCELED) {
 		if (*last > op_id(op))

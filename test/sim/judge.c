@@ -553,12 +553,11 @@ static void check_memory(unsigned a, unsigned b)
 /* What only a node without a doubt must have. */
 static void check_node(unsigned n)
 {
+	static const uint8_t zeros[SLOT_LEN];
 	bool any = false;
 
-	for (uint32_t i = 0; i < SLOT_LEN; i++) {
-		if (memory[n]->cells.guard[i])
-			judge_wrong("node %u: bytes behind the region were written", n);
-	}
+	if (memcmp(memory[n]->cells.guard, zeros, SLOT_LEN))
+		judge_wrong("node %u: bytes behind the region were written", n);
 	for (unsigned i = 0; i < program->nodes; i++)
 		any |= judge_doubts(n, i);
 	if (!any && memory[n]->cells.cnt != adds[n])

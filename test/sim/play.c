@@ -870,7 +870,7 @@ static bool is_joining(unsigned n)
 	return !group_joined(n) && !group_failed(n);
 }
 
-/* All nodes leave their groups; when nothing of these is on its way any more, they join a new one. False: that fails. */
+/* All nodes leave their groups; when nothing of these is on its way any more, they join a new one. False: it fails. */
 static bool join_all(void)
 {
 	uint64_t end_ns = net_now_ns() + SETTLE_NS, idle_ns = 1000;
