@@ -433,7 +433,7 @@ static const struct vcase cases[] = {
 	{ "mlx5: an XRC endpoint closes with a message unread", XRC DEVICE("mlx5"), closes_unread, NULL },
 	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
-	  "ibv_poll_cq on soft0 failed (-2), and is tried again" },
+	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
 	{ "fifty endpoints complete to one queue", NULL, many_in_one_queue, NULL },
