@@ -7,6 +7,7 @@
 
 #include <arpa/inet.h>
 #include <string.h>
+#include "common/hmem/hmem.h"
 #include "common/op/op.h"
 
 /* ---- initiator ---- */
@@ -42,8 +43,11 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, stru
 			.key = op->rma[i].key,
 		};
 	}
-	fab_iov_gather(req->data, operand, 0, operand_len);
-	fab_iov_gather(req->data + operand_len, amo->compare, 0, compare_len);
+	if (rxm_gather(op->flags, req->data, operand, operand_len) ||
+	    rxm_gather(op->flags, req->data + operand_len, amo->compare, compare_len)) {
+		rxm_tx_free(ep, tx);
+		return -FI_EIO;
+	}
 	pkt->op.size = sizeof(*req) + operand_len + compare_len;
 	pkt->op.amo.datatype = amo->datatype;
 	pkt->op.amo.op = amo->op;
@@ -52,6 +56,7 @@ int rxm_atomic_make(struct rxm_ep *ep, const struct fab_op *op, size_t len, stru
 	if (fetches) {
 		fab_iov_copy(tx->user, op->iov, op->iov_cnt);
 		tx->user_cnt = op->iov_cnt;
+		tx->hmem = fab_op_hmem(op->flags);
 	}
 	*out = tx;
 	return 0;
@@ -63,6 +68,7 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	const uint8_t *from = pkt->data + sizeof(struct rxm_amo_rsp);
 	struct rxm_amo_rsp rsp;
 	size_t want;
+	int ret;
 
 	if (!tx || tx->what != RXM_TX_PACKET || tx->buf->pkt.ctrl.type != RXM_ATOMIC || len < sizeof(rsp)) {
 		rxm_conn_broken(conn, "the result of an atomic that was not requested");
@@ -72,6 +78,11 @@ void rxm_atomic_rsp(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	want = rsp.status ? 0 : fab_iov_len(tx->user, tx->user_cnt);
 	if (ntohl(rsp.len) != want || len - sizeof(rsp) < want) {
 		rxm_conn_broken(conn, "the result of an atomic of another length");
+		return;
+	}
+	if (__builtin_expect(tx->hmem && want, 0)) {
+		ret = fab_hmem_to(tx->hmem, tx->user, 0, from, want);
+		rxm_tx_told(tx, -ret);
 		return;
 	}
 	for (uint32_t i = 0; i < tx->user_cnt && want; i++) {
@@ -135,6 +146,20 @@ static uint64_t access_of(const struct request *req)
 	return req->op == FI_ATOMIC_READ ? FI_REMOTE_READ : FI_REMOTE_READ | FI_REMOTE_WRITE;
 }
 
+/* Carry the request out on a copy of the elements, which goes back to the device. 0 or -FI_E*. */
+static __attribute__((noinline)) int run_on_device(const struct request *req, uint8_t hmem, const struct iovec *iov,
+						   uint8_t *result, bool writes)
+{
+	uint8_t copy[RXM_AMO_MAX];
+	struct iovec piece = { copy, req->len };
+	int ret = fab_hmem_from(hmem, copy, iov, 0, req->len);
+
+	if (ret)
+		return ret;
+	fab_atomic_pieces(req->datatype, req->op, &piece, 1, req->operand, req->compare, result);
+	return writes ? fab_hmem_to(hmem, iov, 0, copy, req->len) : 0;
+}
+
 /* Carry the request out, and write the previous values to result, unless that is NULL. 0, or the FI_E* with which the
  * request is refused. */
 static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *result)
@@ -143,6 +168,7 @@ static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *res
 	struct fab_domain *domain = ep->base.domain;
 	uint32_t cnt = 0, part;
 	struct fab_mr *mr;
+	uint8_t hmem = FAB_HMEM_HOST;
 	bool locked;
 	int ret;
 
@@ -152,6 +178,8 @@ static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *res
 		part = fab_countof(iov) - cnt;
 		ret = fab_mr_verify(&domain->mr_map, NULL, ioc->key, ioc->addr, ioc->count * req->size, access_of(req),
 				    iov + cnt, &part, &mr);
+		if (!ret && fab_hmem_join(&hmem, mr->hmem))
+			ret = -FI_EOPNOTSUPP;
 		if (ret) {
 			RXM_WARN(FI_LOG_EP_DATA, "an atomic of a peer on %zu bytes at %#lx under key %#lx is refused: "
 				 "%s\n", req->len, (unsigned long) ioc->addr, (unsigned long) ioc->key,
@@ -161,10 +189,13 @@ static int atomic_run(struct rxm_ep *ep, const struct request *req, uint8_t *res
 		cnt += part;
 	}
 	locked = fab_domain_lock_atomics(domain);
-	fab_atomic_pieces(req->datatype, req->op, iov, cnt, req->operand, req->compare, result);
+	if (__builtin_expect(hmem, 0))
+		ret = run_on_device(req, hmem, iov, result, access_of(req) & FI_REMOTE_WRITE);
+	else
+		fab_atomic_pieces(req->datatype, req->op, iov, cnt, req->operand, req->compare, result);
 	if (locked)
 		fab_domain_unlock_atomics();
-	return 0;
+	return hmem ? -ret : 0;
 }
 
 void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/clock.h"
+#include "common/hmem/hmem.h"
 #include "common/lent/lent.h"
 #include "common/provider/provider.h"
 #include "common/trigger/trigger.h"
@@ -40,6 +41,8 @@ int rxm_mr_offer(struct rxm_domain *domain, struct rxm_mr *mr)
 
 	if ((mr->access & FI_REMOTE_READ) || mr->offer)
 		return 0;
+	if (mr->device)
+		return -FI_EOPNOTSUPP;		/* a dma-buf without FI_SEND */
 	pthread_mutex_lock(&domain->lock);
 	if (!mr->offer) {
 		ret = fi_mr_reg(domain->below, mr->base, mr->len, RXM_PIN_OFFER, 0, 0, 0, &offer, NULL);
@@ -95,6 +98,60 @@ static int mr_take_dmabuf(struct rxm_domain *domain, struct rxm_mr *own, struct 
 	return ret;
 }
 
+/* A key for a region that no peer is told, or by a packet only. */
+static uint64_t own_key(void)
+{
+	return fab_random64() | 1ULL << 63;
+}
+
+/* Make what is registered below of memory of a device: by its interface, and once more for peers of announced messages,
+ * unless the region itself lets them read. */
+static int mr_take_device(struct rxm_domain *domain, struct rxm_mr *own, uint64_t flags, struct fi_mr_attr *low,
+			  const struct fi_mr_attr *full)
+{
+	struct fi_mr_attr offered;
+	struct fid_mr *offer;
+	int ret;
+
+	ret = fab_mr_hmem(&domain->base, full, flags, &own->hmem);
+	if (ret || !own->hmem)
+		return ret;
+	own->device = true;
+	low->iface = full->iface;
+	low->device = full->device;
+	low->hmem_data = full->hmem_data;
+	if (low->access & FI_REMOTE_READ)
+		return 0;
+	offered = *low;
+	offered.access = RXM_PIN_OFFER;
+	offered.requested_key = own_key();
+	ret = fi_mr_regattr(domain->below, &offered, 0, &offer);
+	if (!ret)
+		own->offer = offer;
+	return ret;
+}
+
+/* A dma-buf where nobody below takes one: its memory is copied, by its addresses. 0 or -FI_EOPNOTSUPP. */
+static int mr_of_dmabuf(const struct fab_domain *domain, struct fi_mr_attr *low, struct fi_mr_attr *full,
+			struct iovec *iov)
+{
+	const struct fi_mr_dmabuf *dmabuf = full->dmabuf;
+
+	if (!dmabuf || full->iov_count != 1 || !dmabuf->base_addr || full->iface == FI_HMEM_SYSTEM) {
+		RXM_WARN(FI_LOG_MR, "memory registration with FI_MR_DMABUF over a provider that copies: domain %s "
+			 "needs FI_HMEM, and the attributes one dma-buf, its iface and base_addr\n", domain->name);
+		return -FI_EOPNOTSUPP;
+	}
+	*iov = (struct iovec) { (uint8_t *) dmabuf->base_addr + dmabuf->offset, dmabuf->len };
+	full->mr_iov = low->mr_iov = iov;
+	return 0;
+}
+
+static uint8_t hmem_of(const void *desc)
+{
+	return ((const struct rxm_mr *) desc)->hmem;
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
@@ -111,7 +168,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	low = (struct fi_mr_attr) {
 		.mr_iov = full.mr_iov, .iov_count = full.iov_count,
 		.access = access_below(domain, full.access), .offset = full.offset,
-		.requested_key = domain->own_keys ? fab_random64() | 1ULL << 63 : full.requested_key,
+		.requested_key = domain->own_keys ? own_key() : full.requested_key,
 	};
 	own = calloc(1, sizeof(*own));
 	if (!own)
@@ -121,8 +178,19 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		if (ret)
 			goto free_own;
 		flags &= ~FI_MR_DMABUF;
-		note_device(domain);
+	} else if (flags & FI_MR_DMABUF) {
+		ret = mr_of_dmabuf(&domain->base, &low, &full, &iov);
+		flags &= ~FI_MR_DMABUF;
+		if (ret)
+			goto free_own;
 	}
+	if (!dmabuf && (domain->base.attr.caps & FI_HMEM)) {
+		ret = mr_take_device(domain, own, flags, &low, &full);
+		if (ret)
+			goto free_own;
+	}
+	if (own->device)
+		note_device(domain);
 	ret = fi_mr_regattr(domain->below, &low, dmabuf, &own->below);
 	if (ret)
 		goto close_offer;
@@ -202,7 +270,19 @@ static int domain_control(struct fid *fid, int command, void *arg)
 	return fab_domain_work_control(fid, rxm_calls, command, arg);
 }
 
-static struct fi_ops domain_fid_ops = FAB_DOMAIN_FID(domain_close, domain_control);
+/* Copies are made here and below. */
+static int domain_set_ops(struct fid *fid, const char *name, uint64_t flags, void *ops, void *context)
+{
+	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
+	int ret = fab_domain_set_ops(fid, name, flags, ops, context);
+
+	return ret ? ret : fi_set_ops(&domain->below->fid, name, flags, ops, context);
+}
+
+static struct fi_ops domain_fid_ops = {
+	.size = sizeof(struct fi_ops), .close = domain_close, .bind = fab_domain_bind, .control = domain_control,
+	.ops_set = domain_set_ops,
+};
 
 static struct fi_ops_domain domain_ops = {
 	.size = sizeof(struct fi_ops_domain),
@@ -241,6 +321,8 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 
 	if (!hints)
 		return -FI_ENOMEM;
+	if (info->caps & FI_HMEM)
+		rxm_ask_hmem(hints);
 	hints->addr_format = info->addr_format;
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);
@@ -281,6 +363,9 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 		fi_freeinfo(domain->most);
 		return ret;
 	}
+	domain->base.hmem_of = hmem_of;
+	domain->base.hmem_p2p = domain->mr_local;
+	domain->uses_desc = domain->mr_local || (info->caps & FI_HMEM);
 	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
 	domain->has_dc = domain->patient = !strcmp(fabric->below_name, "tcp");
 	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));

@@ -94,7 +94,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
 	if (level != FI_OPT_ENDPOINT || optname != FI_OPT_MIN_MULTI_RECV)
-		return -FI_ENOPROTOOPT;
+		return fab_ep_setopt(fid, level, optname, optval, optlen);
 	return fab_recv_setopt(&rxm_ep_of(fid)->recv, optval, optlen);
 }
 

@@ -205,7 +205,8 @@ int rxm_fetch_start(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	tx->control = true;
 	if (!conn->ep->domain->mr_local) {
-		memset(tx->desc, 0, sizeof(tx->desc));
+		for (uint32_t i = 0; i < tx->iov_cnt; i++)
+			tx->desc[i] = conn->ep->domain->uses_desc ? rxm_desc_below(tx->desc[i]) : NULL;
 		rxm_tx_start(conn, tx);
 		return 0;
 	}

@@ -69,7 +69,7 @@ int rxm_info_raise(struct fi_info *info)
 {
 	const struct fi_tx_attr *below = info->tx_attr;
 	uint64_t order = MSG_ORDER | (below->msg_order & BELOW_ORDER);
-	uint64_t comm = info->domain_attr->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM);
+	uint64_t comm = info->domain_attr->caps & (FI_LOCAL_COMM | FI_REMOTE_COMM), hmem = info->caps & FI_HMEM;
 	char *name;
 
 	if (asprintf(&name, "%s;" RXM_LAYER, info->fabric_attr->prov_name) < 0)
@@ -105,7 +105,9 @@ int rxm_info_raise(struct fi_info *info)
 	info->domain_attr->caps = comm;
 	info->domain_attr->mode = 0;
 	info->mode = 0;
-	info->caps = TX_CAPS | RX_CAPS | comm;
+	info->caps = TX_CAPS | RX_CAPS | comm | hmem;
+	info->tx_attr->caps |= hmem;
+	info->rx_attr->caps |= hmem;
 	return 0;
 }
 
@@ -127,6 +129,12 @@ static int copy_addr(void **to, size_t *to_len, const void *from, size_t len)
 	return 0;
 }
 
+void rxm_ask_hmem(struct fi_info *hints)
+{
+	hints->caps |= FI_HMEM;
+	hints->domain_attr->mr_mode |= FI_MR_HMEM;
+}
+
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -140,6 +148,8 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	info->domain_attr->mr_mode = mr_mode_of(below) | (mr_mode_of(below) ? FI_MR_LOCAL : 0);
 	info->fabric_attr->prov_name = strdup(below);
 	bad = !info->fabric_attr->prov_name;
+	if (hints && (hints->caps & FI_HMEM))
+		rxm_ask_hmem(info);
 	if (hints) {
 		info->addr_format = hints->addr_format;
 		bad |= copy_addr(&info->src_addr, &info->src_addrlen, hints->src_addr, hints->src_addrlen) ||

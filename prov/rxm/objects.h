@@ -97,7 +97,8 @@ struct rxm_mr {
 	void *base;
 	size_t len;
 	uint64_t access;
-	bool device;			/* a dma-buf: the processor must not touch it */
+	bool device;			/* memory of a device, or a dma-buf: the processor must not touch it */
+	uint8_t hmem;			/* the number of a device's memory (common/hmem), which can be copied; or 0 */
 };
 
 /* A pool of packet buffers of one size, which never move. Guarded by the lock of the endpoint's engine. */
@@ -122,7 +123,8 @@ struct rxm_domain {
 	bool mr_local;			/* the provider below needs local memory registered (FI_MR_LOCAL) */
 	bool mr_virt;			/* remote addresses are virtual addresses (FI_MR_VIRT_ADDR) */
 	struct fab_mrc cache;		/* registrations for operations: pins.c */
-	bool has_device;		/* a region of a dma-buf has been registered; under `lock` */
+	bool uses_desc;			/* descriptors of the application are valid, or NULL: FI_MR_LOCAL or FI_HMEM */
+	bool has_device;		/* a region of a device has been registered; under `lock` */
 	bool own_keys;			/* regions get keys of ours below, not those of the application */
 	bool has_dc;			/* the provider below has FI_DELIVERY_COMPLETE */
 	bool patient;			/* the provider below waits until a busy peer accepts the connection */
@@ -209,6 +211,7 @@ struct rxm_tx {
 	bool has_slot;
 	bool flying;			/* the provider below has it */
 	bool want_cq;
+	uint8_t hmem;			/* of an atomic: the number of the memory in user; or 0 */
 	/* rendezvous, at the receiver: fetch.c */
 	bool fetching;			/* it is fetched in chunks; `turn` is valid */
 	bool registering;		/* a thread registers the next chunk, without the lock */

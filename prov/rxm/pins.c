@@ -9,6 +9,8 @@
 #include "rxm/rxm.h"
 
 #include "base/clock.h"
+#include "common/calls/calls.h"
+#include "common/hmem/hmem.h"
 
 #define KEY_TRIES	8
 
@@ -82,15 +84,60 @@ int rxm_pin_make(struct rxm_ep *ep, struct rxm_tx *tx, const void *buf, size_t l
 	return ret;
 }
 
-bool rxm_is_device(const struct fab_op *op)
+static bool any_device(void *const *desc, size_t cnt)
 {
-	for (uint32_t i = 0; i < op->iov_cnt && op->desc; i++) {
-		const struct rxm_mr *mr = op->desc[i];
+	for (size_t i = 0; i < cnt && desc; i++) {
+		const struct rxm_mr *mr = desc[i];
 
 		if (mr && mr->device)
 			return true;
 	}
 	return false;
+}
+
+bool rxm_is_device(const struct fab_op *op)
+{
+	const struct fab_call_atomic *call = op->amo ? op->amo->call : NULL;
+
+	if ((op->flags & FAB_OP_HMEM) || any_device(op->desc, op->iov_cnt))
+		return true;
+	return call && (any_device(call->operand.desc, call->operand.cnt) ||
+			(op->amo->kind == FAB_ATOMIC_COMPARE && any_device(call->compare.desc, call->compare.cnt)));
+}
+
+static int mark(void *const *desc, size_t cnt, uint8_t *hmem)
+{
+	for (size_t i = 0; i < cnt && desc; i++) {
+		const struct rxm_mr *mr = desc[i];
+
+		if (mr && mr->device && !mr->hmem)
+			return -FI_EOPNOTSUPP;
+		if (mr && fab_hmem_join(hmem, mr->hmem))
+			return -FI_EINVAL;
+	}
+	return 0;
+}
+
+int rxm_mark_device(const struct fab_op *op, uint64_t *flags)
+{
+	const struct fab_call_atomic *call = op->amo ? op->amo->call : NULL;
+	uint8_t hmem = fab_op_hmem(*flags);
+	int ret = mark(op->desc, op->iov_cnt, &hmem);
+
+	if (!ret && call)
+		ret = mark(call->operand.desc, call->operand.cnt, &hmem);
+	if (!ret && call && op->amo->kind == FAB_ATOMIC_COMPARE)
+		ret = mark(call->compare.desc, call->compare.cnt, &hmem);
+	*flags |= fab_op_hmem_flags(hmem);
+	return ret;
+}
+
+int rxm_gather(uint64_t flags, uint8_t *to, const struct iovec *iov, size_t len)
+{
+	if (flags & FAB_OP_HMEM)
+		return fab_hmem_from(fab_op_hmem(flags), to, iov, 0, len);
+	fab_iov_gather(to, iov, 0, len);
+	return 0;
 }
 
 int rxm_pins_get(struct rxm_ep *ep, const struct fab_op *op, struct rxm_pins *pins)

@@ -15,7 +15,7 @@ static bool is_copied(const struct rxm_ep *ep, const struct fab_op *op, size_t l
 {
 	uint32_t i = 0;
 
-	if (!ep->domain->mr_local || len > RXM_COPY_MAX)
+	if (!ep->domain->mr_local || len > RXM_COPY_MAX || (op->flags & FAB_OP_HMEM))
 		return false;
 	while (i < op->iov_cnt && op->desc && op->desc[i])
 		i++;
@@ -50,7 +50,8 @@ static int make_local(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 		tx->user_cnt = op->iov_cnt;
 		tx->done = copied_read_done;
 	} else {
-		fab_iov_gather(tx->hold->pkt.data, op->iov, 0, tx->len);
+		if (rxm_gather(op->flags, tx->hold->pkt.data, op->iov, tx->len))
+			return -FI_EIO;
 	}
 	tx->iov[0] = (struct iovec) { tx->hold->pkt.data, tx->len };
 	tx->desc[0] = tx->hold->desc;

@@ -43,11 +43,11 @@ static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 
 		if (!iov[i].iov_len)
 			continue;
-		mr = ep->domain->mr_local && desc ? rxm_mr_for(desc[i], access & REMOTE) : NULL;
+		mr = ep->domain->uses_desc && desc ? rxm_mr_for(desc[i], access & REMOTE) : NULL;
 		ret = mr ? 0 : pin(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);
 		if (ret)
 			return ret;
-		tx->user_desc[rndv->count] = ep->domain->mr_local ? fi_mr_desc(mr) : NULL;
+		tx->user_desc[rndv->count] = ep->domain->uses_desc ? fi_mr_desc(mr) : NULL;
 		tx->user[rndv->count] = iov[i];
 		out->addr = remote_addr(ep->domain, iov[i].iov_base);
 		out->len = iov[i].iov_len;
@@ -288,7 +288,8 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 		tx->msg = *msg;
 		tx->msg_id = msg_id;
 		tx->done = received;
-		ret = rxm_params.rndv_write && conn->ext ? start_write(conn, tx) : start_read(conn, tx, rndv);
+		ret = rxm_params.rndv_write && conn->ext && !(into->rx->flags & FAB_OP_HMEM) ?
+		      start_write(conn, tx) : start_read(conn, tx, rndv);
 	}
 	if (!ret)
 		return;

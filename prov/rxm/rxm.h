@@ -37,6 +37,8 @@ int rxm_getinfo(uint32_t version, const char *node, const char *service, uint64_
 int rxm_info_raise(struct fi_info *info);
 /* The description of entries over the provider of this name, for the matcher (common/hints). */
 struct fab_offer rxm_offer_over(const char *below);
+/* Ask for memory of devices in hints for the provider below. */
+void rxm_ask_hmem(struct fi_info *hints);
 /* Make the hints that ask the provider below for MSG endpoints which serve an RDM endpoint of these hints (NULL: any).
  * The caller frees them. NULL: no memory. */
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints);
@@ -95,8 +97,13 @@ static inline struct fid_mr *rxm_mr_for(void *desc, uint64_t access)
 		return mr ? mr->below : NULL;
 	return access == FI_REMOTE_READ ? mr->offer : NULL;
 }
-/* True if a buffer of op is in a region of a dma-buf. */
+/* True if a buffer of op is in a region of a device. */
 bool rxm_is_device(const struct fab_op *op);
+/* Set FAB_OP_HMEM in the flags of such an operation. 0; -FI_EOPNOTSUPP: a region is a dma-buf that nobody here can
+ * copy; -FI_EINVAL: devices of several interfaces. */
+int rxm_mark_device(const struct fab_op *op, uint64_t *flags);
+/* Copy the len bytes of iov to host memory, for an operation with these flags. 0 or -FI_EIO. */
+int rxm_gather(uint64_t flags, uint8_t *to, const struct iovec *iov, size_t len);
 /* Make the region for announced messages, for which rxm_mr_for() has found none. 0; -FI_E* of the provider below. No
  * lock need be held. */
 int rxm_mr_offer(struct rxm_domain *domain, struct rxm_mr *mr);

@@ -84,6 +84,8 @@ INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	} else {
 		fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
 		tx->iov_cnt = op->iov_cnt;
+		for (uint32_t i = 0; i < op->iov_cnt; i++)
+			tx->desc[i] = NULL;
 	}
 	if (op->flags & RXM_DELIVERED) {
 		tx->wants_answer = true;
@@ -265,32 +267,35 @@ int submit_unobserved(struct rxm_ep *ep, const struct fab_op *op)
 	return rxm_submit_locked(&ep->base, &plain);
 }
 
-/* Submit an operation on memory of a dma-buf, which the device reads by itself, however short it is. Nothing is copied
- * from or to there. */
-static __attribute__((noinline))
-int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
+/* Submit a short message, or injected data, in memory of a device: by a copy. */
+static int submit_copied(struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	uint8_t copy[RXM_INJECT_SIZE];
+	struct iovec iov = { copy, len };
+	struct fab_op plain = *op;
+
+	if (rxm_gather(op->flags, copy, op->iov, len))
+		return -FI_EIO;
+	plain.iov = &iov;
+	plain.iov_cnt = len != 0;
+	plain.desc = NULL;
+	plain.flags = (op->flags & ~FAB_OP_HMEM_BITS) | FI_INJECT;
+	return rxm_submit_locked(&ep->base, &plain);
+}
+
+/* Submit a message, or an access, that the provider below reads from memory of a device, or writes there. */
+static int submit_below(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 {
 	struct rxm_tx *tx = NULL;
 	struct rxm_peer *peer;
 	int ret;
 
-	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
-		return -FI_EAGAIN;
-	ret = check_len(ep, op, len);
-	if (ret)
-		return ret;
-
-	if ((op->flags & FI_INJECT) || op->amo) {
-		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf: use neither FI_INJECT nor "
-			 "atomics with such memory\n", fab_op_desc[op->code].name);
-		return -FI_EOPNOTSUPP;
-	}
-	if (op->flags & FI_TRIGGER)
-		return fab_trigger_op(&ep->base, op, rxm_submit_locked);
 	ret = find_peer(ep, op, &peer);
 	if (ret)
 		return ret;
-	if (op->code > FAB_OP_CSEND) {
+	if (op->amo) {
+		ret = rxm_atomic_make(ep, op, len, &tx);
+	} else if (op->code > FAB_OP_CSEND) {
 		ret = rxm_rma_make(ep, op, len, &tx);
 	} else {
 		ret = app_tx(ep, op, len, RXM_TX_PACKET, &tx);
@@ -304,6 +309,40 @@ int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	ep->tx_cnt++;
 	rxm_tx_submit(peer, tx);
 	return 0;
+}
+
+/* Submit an operation on memory of a device. That of a dma-buf alone cannot be copied; the device reads it by itself,
+ * however short it is. */
+static __attribute__((noinline))
+int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
+{
+	struct fab_op marked = *op;
+	bool inject = op->flags & FI_INJECT;
+	int ret;
+
+	if (ep->tx_cnt >= ep->tx_size && !op->accepted)
+		return -FI_EAGAIN;
+	ret = check_len(ep, op, len);
+	if (ret)
+		return ret;
+	if (inject && len > ep->base.info->tx_attr->inject_size)
+		return -FI_EMSGSIZE;
+	ret = rxm_mark_device(op, &marked.flags);
+	if (ret == -FI_EOPNOTSUPP && !inject && !op->amo) {
+		marked.flags = op->flags;
+		ret = 0;
+	}
+	if (ret) {
+		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf, or of devices of several "
+			 "interfaces: use neither FI_INJECT nor atomics with such memory\n", fab_op_desc[op->code].name);
+		return ret;
+	}
+	if (op->flags & FI_TRIGGER)
+		return fab_trigger_op(&ep->base, &marked, rxm_submit_locked);
+	if ((marked.flags & FAB_OP_HMEM) && !op->amo && op->code != FAB_OP_READ &&
+	    (inject || (op->code <= FAB_OP_CSEND && len <= RXM_INJECT_SIZE)))
+		return submit_copied(ep, &marked, len);
+	return submit_below(ep, &marked, len);
 }
 
 INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
@@ -401,14 +440,23 @@ ssize_t rxm_submit(struct rxm_ep *ep, const struct fab_op *op)
 
 static int post_recv_locked(struct fab_ep *base, const struct fab_op *op);
 
-/* The endpoint is lost; or the receive is in a dma-buf, to which a short message would have to be copied. */
-static __attribute__((noinline)) int refuse_recv(const struct rxm_ep *ep, const struct fab_op *op)
+static int post_marked(struct rxm_ep *ep, const struct fab_op *op);
+
+/* The endpoint is lost; or the receive is in memory of a device, to which short messages are copied. That of a dma-buf
+ * alone cannot be copied. */
+static __attribute__((noinline)) int post_odd(struct rxm_ep *ep, const struct fab_op *op)
 {
+	struct fab_op marked = *op;
+	int ret;
+
 	if (ep->poller->lost)
 		return -ep->poller->lost;
-	RXM_WARN(FI_LOG_EP_DATA, "%s into memory that was registered as a dma-buf: receive into memory of the host, or "
-		 "let the peer write\n", fab_op_desc[op->code].name);
-	return -FI_EOPNOTSUPP;
+	ret = rxm_mark_device(op, &marked.flags);
+	if (!ret)
+		return post_marked(ep, &marked);
+	RXM_WARN(FI_LOG_EP_DATA, "%s into memory that was registered as a dma-buf, or of devices of several "
+		 "interfaces: receive into memory of the host, or let the peer write\n", fab_op_desc[op->code].name);
+	return ret;
 }
 
 static int post_rare(struct rxm_ep *ep, const struct fab_op *op, fi_addr_t src)
@@ -418,18 +466,26 @@ static int post_rare(struct rxm_ep *ep, const struct fab_op *op, fi_addr_t src)
 	return fab_recv_peek(&ep->recv, op, src);
 }
 
-FAB_RECV_PATH int post_locked(struct rxm_ep *ep, const struct fab_op *op)
+FAB_RECV_PATH int post_here(struct rxm_ep *ep, const struct fab_op *op)
 {
-	fi_addr_t src;
-
-	if (!ep->base.enabled || ep->closing)
-		return -FI_EOPBADSTATE;
-	if (__builtin_expect(ep->poller->odd, 0) && (ep->poller->lost || rxm_is_device(op)))
-		return refuse_recv(ep, op);
-	src = ep->base.caps & FI_DIRECTED_RECV ? op->addr : FI_ADDR_UNSPEC;
+	fi_addr_t src = ep->base.caps & FI_DIRECTED_RECV ? op->addr : FI_ADDR_UNSPEC;
 	if (__builtin_expect(op->flags & (FI_PEEK | FI_CLAIM | FI_DISCARD | FI_TRIGGER), 0))
 		return post_rare(ep, op, src);
 	return fab_recv_post_with(&ep->recv, &ep->recv.pool, op, src, fab_recv_find_kept, &rxm_recv_ops);
+}
+
+static __attribute__((noinline)) int post_marked(struct rxm_ep *ep, const struct fab_op *op)
+{
+	return post_here(ep, op);
+}
+
+FAB_RECV_PATH int post_locked(struct rxm_ep *ep, const struct fab_op *op)
+{
+	if (!ep->base.enabled || ep->closing)
+		return -FI_EOPBADSTATE;
+	if (__builtin_expect(ep->poller->odd, 0) && (ep->poller->lost || rxm_is_device(op)))
+		return post_odd(ep, op);
+	return post_here(ep, op);
 }
 
 static int post_recv_locked(struct fab_ep *base, const struct fab_op *op)

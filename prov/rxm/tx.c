@@ -79,7 +79,7 @@ int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 			continue;
 		tx->iov[n] = iov[i];
 		tx->desc[n] = NULL;
-		if (ep->domain->mr_local && desc && desc[i]) {
+		if (ep->domain->uses_desc && desc && desc[i]) {
 			tx->desc[n] = rxm_desc_below(desc[i]);
 		} else if (ep->domain->mr_local) {
 			ret = rxm_pin_take(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);

@@ -51,12 +51,30 @@ void vrb_atomic_wr(const struct fab_amo *amo, uint64_t addr, uint32_t rkey, stru
 	}
 }
 
+/* True if the processor cannot read the operands. */
+static bool operand_is_foreign(const struct fab_amo *amo)
+{
+	const struct fab_call_atomic *call = amo->call;
+	void **desc[] = { call->operand.desc, amo->kind == FAB_ATOMIC_COMPARE ? call->compare.desc : NULL };
+
+	for (size_t i = 0; i < 2; i++) {
+		if (desc[i] && *desc[i] && vrb_desc_foreign(*desc[i]))
+			return true;
+	}
+	return false;
+}
+
 static ssize_t vrb_atomic_submit(struct fab_ep *ep, const struct fab_op *op)
 {
 	if (valid(op->amo->kind, op->amo->datatype, op->amo->op, NULL))
 		return -FI_EOPNOTSUPP;
 	if (op->rma_cnt != 1 || op->rma->len != VRB_ATOMIC_LEN || op->rma->addr % VRB_ATOMIC_LEN)
 		return -FI_EINVAL;
+	if (__builtin_expect(ep->caps & FI_HMEM, 0) && op->amo->call && operand_is_foreign(op->amo)) {
+		VRB_WARN(FI_LOG_EP_DATA, "an atomic with operands in memory of a device: they are read by the "
+			 "processor\n");
+		return -FI_EOPNOTSUPP;
+	}
 	return vrb_submit(fab_container(ep, struct vrb_ep, base), op);
 }
 

@@ -83,6 +83,7 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 		ibv_dealloc_pd(domain->pd);
 		return ret;
 	}
+	domain->base.hmem_p2p = domain->base.hmem_p2p_only = true;
 	domain->odp = vrb_mr_odp(domain->dev, domain->kind);
 	domain->relaxed = vrb_info_relaxed(info) ? IBV_ACCESS_RELAXED_ORDERING : 0;
 	pthread_mutex_init(&domain->lock, NULL);

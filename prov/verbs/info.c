@@ -11,6 +11,7 @@
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "common/hmem/hmem.h"
 #include "common/offers/offers.h"
 
 #define TX_CAPS		(FI_MSG | FI_RMA | FI_SEND | FI_READ | FI_WRITE | FI_FENCE)
@@ -117,6 +118,11 @@ static void fill_from(const struct vrb_kind *kind, struct fi_info *info, const s
 	fill_ep(info->ep_attr, dev);
 	fill_domain(info->domain_attr, dev);
 	kind->fill(info, dev);
+	/* the device reads and writes memory of other devices by itself, or not at all */
+	if (kind->ep_type == FI_EP_MSG && fab_hmem_p2p()) {
+		info->tx_attr->caps |= FI_HMEM;
+		info->rx_attr->caps |= FI_HMEM;
+	}
 }
 
 bool vrb_info_relaxed(const struct fi_info *info)

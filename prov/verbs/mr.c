@@ -9,7 +9,9 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "common/hmem/hmem.h"
 #include "common/memory/memory.h"
 #include "common/ops/ops.h"
 
@@ -119,6 +121,8 @@ static int access_of(const struct vrb_domain *domain, uint64_t access)
 struct region {
 	void *buf;
 	size_t len, cnt;		/* cnt: number of buffers that were given */
+	bool device;			/* memory of another device: the processor must not touch it */
+	uint8_t hmem;			/* if device: the number of its memory (common/hmem), or 0 */
 	const struct fi_mr_dmabuf *dmabuf;
 	uint64_t access, offset, flags;
 	void *context;
@@ -146,6 +150,29 @@ static struct ibv_mr *reg_dmabuf(const struct vrb_domain *domain, const struct r
 	return NULL;
 }
 
+static struct ibv_mr *reg_buf(const struct vrb_domain *domain, const struct region *region, int access)
+{
+	return ibv_reg_mr(domain->pd, region->buf, region->len, access | (domain->odp ? IBV_ACCESS_ON_DEMAND : 0));
+}
+
+/* Register memory of another device: as a dma-buf, if its library exports it and our device takes it; otherwise a
+ * module of the kernel may know its addresses (nvidia-peermem). */
+static struct ibv_mr *reg_device(const struct vrb_domain *domain, const struct region *region, int access)
+{
+	struct fab_hmem_dmabuf exported;
+	struct ibv_mr *mr;
+	int err;
+
+	if (!region->hmem || !vrb_params.use_dmabuf || !vrb_lib_dmabuf() ||
+	    fab_hmem_export(region->hmem, region->buf, region->len, &exported))
+		return reg_buf(domain, region, access);
+	mr = ibv_reg_dmabuf_mr(domain->pd, exported.offset, region->len, (uintptr_t) region->buf, exported.fd, access);
+	err = errno;
+	close(exported.fd);
+	errno = err;
+	return mr || err != EOPNOTSUPP ? mr : reg_buf(domain, region, access);
+}
+
 static void say_why(const struct vrb_domain *domain, const struct region *region, int err)
 {
 	const char *hint = err == ENOMEM ? " (see ulimit -l)" : "";
@@ -165,8 +192,7 @@ static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct re
 	mr->domain = domain;
 	mr->base = (uintptr_t) region->buf;
 	mr->mr = region->dmabuf ? reg_dmabuf(domain, region, access) :
-				  ibv_reg_mr(domain->pd, region->buf, region->len,
-					     access | (domain->odp ? IBV_ACCESS_ON_DEMAND : 0));
+		 region->device ? reg_device(domain, region, access) : reg_buf(domain, region, access);
 	if (!mr->mr) {
 		err = errno;
 		say_why(domain, region, err);
@@ -176,7 +202,7 @@ static int mr_init(struct vrb_mr *mr, struct vrb_domain *domain, const struct re
 	mr->foreign.context = NULL;
 	mr->mr_fid = (struct fid_mr) {
 		.fid = { .fclass = FI_CLASS_MR, .context = region->context, .ops = &mr_fid_ops },
-		.mem_desc = region->dmabuf ? &mr->foreign : mr->mr, .key = mr->mr->rkey,
+		.mem_desc = region->dmabuf || region->device ? &mr->foreign : mr->mr, .key = mr->mr->rkey,
 	};
 	return 0;
 }
@@ -227,21 +253,48 @@ static int mr_regv(struct fid *fid, const struct iovec *iov, size_t cnt, uint64_
 	return region_open(fid, &region, mr);
 }
 
-/* Only fields are read that the struct has in all API versions. */
+/* What attr says of the memory of a buffer. 0 or -FI_E*, logged. */
+static int find_device(const struct vrb_domain *domain, const struct fi_mr_attr *attr, uint64_t flags,
+		       struct region *region)
+{
+	struct fi_mr_attr full;
+
+	fab_mr_read_attr(&domain->base, attr, &full);
+	if (full.iface == FI_HMEM_SYSTEM || (flags & FI_HMEM_HOST_ALLOC))
+		return 0;
+	region->device = true;
+	/* memory of other interfaces can only be what a module of the kernel knows */
+	return full.iface == FI_HMEM_CUDA || full.iface == FI_HMEM_ROCR ?
+	       fab_mr_hmem(&domain->base, &full, flags, &region->hmem) : 0;
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
+	const struct vrb_domain *domain = fab_container(fid, struct vrb_domain, base.domain_fid.fid);
 	struct region region = {
 		.cnt = attr->dmabuf ? attr->iov_count : 0, .dmabuf = attr->dmabuf, .access = attr->access,
 		.offset = attr->offset, .flags = flags & ~FI_MR_DMABUF, .context = attr->context,
 	};
 	int ret;
 
-	ret = fab_mr_refuse_key(&fab_container(fid, struct vrb_domain, base.domain_fid.fid)->base, attr);
+	ret = fab_mr_refuse_key(&domain->base, attr);
 	if (ret)
 		return ret;
-	if (!(flags & FI_MR_DMABUF))
-		return mr_regv(fid, attr->mr_iov, attr->iov_count, attr->access, attr->offset, attr->requested_key,
-			       flags, mr, attr->context);
+	if (domain->base.attr.caps & FI_HMEM) {
+		ret = flags & FI_MR_DMABUF ? 0 : find_device(domain, attr, flags, &region);
+		if (ret)
+			return ret;
+		region.flags &= ~FI_HMEM_HOST_ALLOC;
+	}
+	if (!(flags & FI_MR_DMABUF)) {
+		region.dmabuf = NULL;
+		region.cnt = attr->mr_iov ? attr->iov_count : 0;
+		if (region.cnt) {
+			region.buf = attr->mr_iov->iov_base;
+			region.len = attr->mr_iov->iov_len;
+		}
+		return region_open(fid, &region, mr);
+	}
 	if (region.dmabuf) {
 		region.buf = (uint8_t *) region.dmabuf->base_addr + region.dmabuf->offset;
 		region.len = region.dmabuf->len;

@@ -17,6 +17,7 @@ static struct {
 	bool (*has)(const void *addr);
 	uint64_t (*copies)(uint64_t *bytes);
 	void (*fail)(uint64_t n);
+	int (*range)(const void *addr, uintptr_t *base, size_t *len);
 } device;
 
 __attribute__((constructor)) static void hmem_open(void)
@@ -37,6 +38,7 @@ __attribute__((constructor)) static void hmem_open(void)
 	device.has = (bool (*)(const void *)) dlsym(lib, "device_has");
 	device.copies = (uint64_t (*)(uint64_t *)) dlsym(lib, "device_copies");
 	device.fail = (void (*)(uint64_t)) dlsym(lib, "device_fail");
+	device.range = (int (*)(const void *, uintptr_t *, size_t *)) dlsym(lib, "device_range");
 	device.iface = rocr ? FI_HMEM_ROCR : FI_HMEM_CUDA;
 }
 
@@ -75,6 +77,15 @@ void *hmem_host(void *addr)
 	return hmem_on() && device.has(addr) ? (uint8_t *) addr + DEVICE_HOST : addr;
 }
 
+struct iovec hmem_whole(const void *buf)
+{
+	uintptr_t base = 0;
+	size_t len = 0;
+
+	device.range(hmem_addr(buf), &base, &len);
+	return (struct iovec) { (void *) (base + DEVICE_HOST), len };
+}
+
 int hmem_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t access, uint64_t key, struct fid_mr **mr)
 {
 	struct iovec iov = { hmem_addr(buf), len };
@@ -90,15 +101,24 @@ uint64_t hmem_copies(void)
 	return hmem_on() ? device.copies(NULL) : 0;
 }
 
-void hmem_fail(uint64_t n)
+static void fail_no_more(void *arg)
 {
-	if (hmem_on())
-		device.fail(n);
+	(void) arg;
+	device.fail(0);
+}
+
+void hmem_fail(struct test *t, uint64_t n)
+{
+	if (!hmem_on())
+		return;
+	device.fail(n);
+	if (n)
+		own(t, fail_no_more, NULL);
 }
 
 bool hmem_provider_copies(void)
 {
-	return strcmp(run.prov, "verbs");
+	return strncmp(run.prov, "verbs", 5);
 }
 
 void hmem_report(void)

@@ -8,6 +8,8 @@
 #ifndef CONFORM_HMEM_H
 #define CONFORM_HMEM_H
 
+#include <sys/uio.h>
+
 #include <rdma/fabric.h>
 
 #include "conform.h"
@@ -22,13 +24,15 @@ void *hmem_mem(struct test *t, size_t len);
 void *hmem_addr(const void *buf);
 /* The address for the host of what may be memory of the device. */
 void *hmem_host(void *addr);
+/* The whole allocation of such memory, by the host's addresses. */
+struct iovec hmem_whole(const void *buf);
 /* Register memory of the device, given by the host's address; as fi_mr_reg(). */
 int hmem_reg(struct fid_domain *domain, const void *buf, size_t len, uint64_t access, uint64_t key, struct fid_mr **mr);
 /* Copies so far. */
 uint64_t hmem_copies(void);
-/* The n-th copy from now on, and all later ones, fail; 0: none. */
-void hmem_fail(uint64_t n);
-/* True if the provider copies; otherwise its device reaches the memory by itself. */
+/* The n-th copy from now on, and all later ones, fail; 0: none. It ends with the test. */
+void hmem_fail(struct test *t, uint64_t n);
+/* True if the provider copies; otherwise its device reaches the memory by itself, or copies only short messages. */
 bool hmem_provider_copies(void);
 /* A comment with the number of copies, at the end of the run. */
 void hmem_report(void);

@@ -124,9 +124,13 @@ void *device_desc(struct side *s, struct iovec *iov, void *desc)
 			break;
 	}
 	if (!l) {
+		const struct iovec whole = hmem_whole(iov->iov_base);
+
 		l = mem(s->t, sizeof(*l));
-		*l = (struct local) { .next = s->locals, .buf = addr, .len = iov->iov_len, .device = true };
-		MUST(hmem_reg(s->domain, iov->iov_base, iov->iov_len, FI_SEND | FI_RECV | FI_READ | FI_WRITE,
+		*l = (struct local) {
+			.next = s->locals, .buf = hmem_addr(whole.iov_base), .len = whole.iov_len, .device = true,
+		};
+		MUST(hmem_reg(s->domain, whole.iov_base, whole.iov_len, FI_SEND | FI_RECV | FI_READ | FI_WRITE,
 			      0x4000 + ++s->t->key, &l->mr));	/* tests choose lower ones */
 		own_fid(s->t, &l->mr->fid);
 		region_ready(s, l->mr);
@@ -287,7 +291,8 @@ static void fill_in(struct full *f, struct side *s, const struct op *op, void *c
 	for (i = 0; i < MIN(f->iov_cnt, COUNT(f->desc)); i++)
 		f->desc[i] = desc_for(s, f->iov[i].iov_base, f->iov[i].iov_len);
 	f->buf = op->buf;
-	if (hmem_on() && knows_device(s) && !calls[op->call].inject && f->iov_cnt <= COUNT(f->device))
+	if (hmem_on() && knows_device(s) && (strcmp(run.prov, "verbs") || !(op->flags & FI_INJECT)) &&
+	    !calls[op->call].inject && f->iov_cnt <= COUNT(f->device))
 		on_device(f, s);
 	f->rma_one = (struct fi_rma_iov) { .addr = op->raddr, .key = op->key, .len = iov_bytes(f->iov, f->iov_cnt) };
 	f->rma = op->rma_iov ? op->rma_iov : &f->rma_one;

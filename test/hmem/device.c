@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #define PAGE	4096u
@@ -60,10 +61,15 @@ static long find(const void *addr)
 
 static bool arena_open(void)
 {
+	struct rlimit files;
 	void *at;
 
 	if (arena)
 		return true;
+	if (!getrlimit(RLIMIT_NOFILE, &files)) {	/* each allocation is one */
+		files.rlim_cur = files.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &files);
+	}
 	at = mmap(NULL, 2 * DEVICE_HOST, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	arena = at == MAP_FAILED ? NULL : at;
 	return arena;

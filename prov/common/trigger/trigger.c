@@ -116,8 +116,9 @@ static struct fab_work *work_copy(const struct fab_work *draft, const struct fab
 {
 	const struct fab_amo none = { 0 }, *amo = op->amo ? op->amo : &none;
 	size_t rma_len = op->rma_cnt * sizeof(*op->rma);
+	size_t desc_len = op->desc ? op->iov_cnt * sizeof(*op->desc) : 0;
 	size_t len = sizeof(struct fab_work) + sizeof(*amo) + rma_len +
-		     vec_len(op->iov_cnt + amo->operand_cnt + amo->compare_cnt);
+		     vec_len(op->iov_cnt + amo->operand_cnt + amo->compare_cnt) + desc_len;
 	bool inject = op->flags & FI_INJECT, whole = inject && op->code < FAB_OP_READ;
 	struct copies to = { .hmem = fab_op_hmem(op->flags) };
 	struct fab_work *work = calloc(1, len + (inject ? inject_len(op) : 0));
@@ -139,6 +140,8 @@ static struct fab_work *work_copy(const struct fab_work *draft, const struct fab
 	copy = put(&to.pos, amo, sizeof(*amo));
 	work->op.rma = put(&to.pos, op->rma, rma_len);
 	work->op.iov = put_vec(&to, whole, op->iov, op->iov_cnt);
+	if (desc_len && !whole)
+		work->op.desc = put(&to.pos, op->desc, desc_len);
 	copy->call = NULL;
 	copy->operand = put_vec(&to, inject, amo->operand, amo->operand_cnt);
 	copy->compare = put_vec(&to, inject, amo->compare, amo->compare_cnt);
