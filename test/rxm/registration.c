@@ -5,128 +5,33 @@
  * one moves wrong bytes. One process, endpoints a and b. The argument names a group of tests, which the environment
  * suits.
  */
-#include "base/unit.h"
+#include "ends.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
-#include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
-#include <rdma/fi_errno.h>
 #include <rdma/fi_ext.h>
 #include <rdma/fi_rma.h>
-#include <rdma/fi_tagged.h>
 
-#define OK(call)	assert_int_equal(call, 0)
-#define PATIENCE_S	60
 #define LONG		(256 << 10)	/* bytes of a message that is announced */
 #define BUFS		16
 #define ROUNDS		1000
 
-struct end {
-	struct fid_domain *domain;
-	struct fid_av *av;
-	struct fid_cq *cq;
-	struct fid_ep *ep;
-	fi_addr_t peer;
-	unsigned done;			/* completions so far, all good */
-};
-
-static struct fi_info *info;
-static struct fid_fabric *fabric;
-static struct end a, b;
 static uint64_t (*reg_cnt)(void), (*pinned_pages)(void);
 static bool (*pins)(void);
 
-static void end_open(struct end *end)
-{
-	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
-	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
-
-	memset(end, 0, sizeof(*end));
-	OK(fi_domain(fabric, info, &end->domain, NULL));
-	OK(fi_av_open(end->domain, &av_attr, &end->av, NULL));
-	OK(fi_cq_open(end->domain, &cq_attr, &end->cq, NULL));
-	OK(fi_endpoint(end->domain, info, &end->ep, NULL));
-	OK(fi_ep_bind(end->ep, &end->av->fid, 0));
-	OK(fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(end->ep));
-}
-
-static void end_close(struct end *end)
-{
-	OK(fi_close(&end->ep->fid));
-	OK(fi_close(&end->cq->fid));
-	OK(fi_close(&end->av->fid));
-	OK(fi_close(&end->domain->fid));
-}
-
-static void introduce(struct end *end, struct end *peer)
-{
-	char name[64];
-	size_t len = sizeof(name);
-
-	OK(fi_getname(&peer->ep->fid, name, &len));
-	assert_int_equal(fi_av_insert(end->av, name, 1, &end->peer, 0, NULL), 1);
-}
-
-static bool drive(struct end *end)
-{
-	struct fi_cq_tagged_entry entry[16];
-	ssize_t ret = fi_cq_read(end->cq, entry, 16);
-
-	if (ret == -FI_EAGAIN)
-		return false;
-	assert_true(ret > 0);
-	end->done += (unsigned) ret;
-	return true;
-}
-
-static time_t now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
-#define until(cond)									\
-	do {										\
-		time_t end_ = now_s() + PATIENCE_S;					\
-		while (!(cond)) {							\
-			drive(&b);							\
-			drive(&a);							\
-			if (now_s() > end_)						\
-				fail_msg("in vain waited for %s", #cond);		\
-		}									\
-	} while (0)
-
 static void open_both(int mr_mode)
 {
-	struct fi_info *hints = fi_allocinfo();
 	char bytes[2][8];
 
-	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
-	hints->ep_attr->type = FI_EP_RDM;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | mr_mode;
-	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
-	fi_freeinfo(hints);
-	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
-	end_open(&a);
-	end_open(&b);
-	introduce(&a, &b);
-	introduce(&b, &a);
+	ends_open(FI_MSG | FI_TAGGED | FI_RMA, mr_mode, 0);
 	OK((int) fi_recv(b.ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
 	OK((int) fi_send(a.ep, bytes[1], 8, NULL, a.peer, NULL));
 	/* and back, so that both have packet buffers */
@@ -147,16 +52,6 @@ static int setup_local(void **state)
 {
 	(void) state;
 	open_both(FI_MR_LOCAL);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void) state;
-	end_close(&a);
-	end_close(&b);
-	OK(fi_close(&fabric->fid));
-	fi_freeinfo(info);
 	return 0;
 }
 
@@ -578,7 +473,8 @@ static void local_registration_is_not_asked_for(void **state)
 
 /* ---- memory for packets ---- */
 
-#define PEERS	64
+#define PEERS	512
+#define SETTINGS 3			/* of 8, 64 and 512 peers */
 
 /* An endpoint of b's domain, which a sends a message to. */
 static struct fid_ep *peer_add(void)
@@ -601,22 +497,90 @@ static struct fid_ep *peer_add(void)
 	return ep;
 }
 
-/* All connections of an engine share what is registered for packets, at both ends. */
-static void memory_for_packets_does_not_grow_with_peers(void **state)
+/* Descriptors of this process that are not sockets. The stand-in's queue pairs and its connections of the CM are
+ * sockets, and it has no others. */
+static int descriptors(void)
 {
-	struct fid_ep *ep[PEERS];
-	uint64_t few;
-	int i;
+	DIR *dir = opendir("/proc/self/fd");
+	struct dirent *entry;
+	char to[64] = { 0 };
+	int cnt = 0;
+
+	while ((entry = readdir(dir))) {
+		ssize_t len = readlinkat(dirfd(dir), entry->d_name, to, sizeof(to) - 1);
+
+		cnt += len > 0 && strncmp(to, "socket:", strlen("socket:"));
+	}
+	closedir(dir);
+	return cnt;
+}
+
+/* The other process of the next test: it has many endpoints on a queue, and writes their names. */
+static void many(int out)
+{
+	struct fid_ep *ep;
+	char name[64], to[8];
+	size_t len;
+
+	fabric_open(FI_MSG, 0, 0);
+	end_open(&b);
+	for (int i = 0; i < PEERS; i++) {
+		OK(fi_endpoint(b.domain, info, &ep, NULL));
+		OK(fi_ep_bind(ep, &b.av->fid, 0));
+		OK(fi_ep_bind(ep, &b.cq->fid, FI_TRANSMIT | FI_RECV));
+		OK(fi_enable(ep));
+		len = sizeof(name);
+		memset(name, 0, len);
+		OK(fi_getname(&ep->fid, name, &len));
+		OK((int) fi_recv(ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL));
+		assert_int_equal(write(out, name, sizeof(name)), sizeof(name));
+	}
+	for (;;)
+		drive(&b);
+}
+
+/* All connections of an engine share what is registered for packets, and its descriptors. */
+static void peers_cost_queue_pairs_alone(void **state)
+{
+	static const int settings[SETTINGS] = { 8, 64, PEERS };
+	uint64_t pages[SETTINGS];
+	int fds[SETTINGS], names[2], cnt = 0;
+	char name[64], from[8] = { 0 };
+	fi_addr_t addr;
+	pid_t pid;
 
 	(void) state;
-	for (i = 0; i < 8; i++)
-		ep[i] = peer_add();
-	few = pinned_pages();
-	for (; i < PEERS; i++)
-		ep[i] = peer_add();
-	assert_int_equal(pinned_pages(), few);
-	while (i--)
-		OK(fi_close(&ep[i]->fid));
+	OK(pipe(names));
+	pid = fork();
+	if (!pid) {
+		many(names[1]);
+		_exit(1);
+	}
+	fabric_open(FI_MSG, 0, PEERS);
+	end_open(&a);
+	for (int s = 0; s < SETTINGS; s++) {
+		for (; cnt < settings[s]; cnt++) {
+			assert_int_equal(read(names[0], name, sizeof(name)), sizeof(name));
+			assert_int_equal(fi_av_insert(a.av, name, 1, &addr, 0, NULL), 1);
+			OK((int) fi_send(a.ep, from, 8, NULL, addr, NULL));
+			/* a few at a time, as a crowd gets more buffers */
+			while (a.done + 8 <= (unsigned) cnt)
+				drive(&a);
+		}
+		while (a.done < (unsigned) cnt)
+			drive(&a);
+		pages[s] = pinned_pages();
+		fds[s] = descriptors();
+		assert_int_equal(pages[s], pages[0]);
+		assert_int_equal(fds[s], fds[0]);
+	}
+	OK(kill(pid, SIGKILL));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	OK(close(names[0]));
+	OK(close(names[1]));
+	end_close(&a);
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
 }
 
 /* Many peers at a time: there are more buffers then, and no packet is lost. */
@@ -732,13 +696,13 @@ static void an_imported_monitor_is_used(void **state)
 	move(from, to, LONG, NULL, NULL);
 	assert_int_equal(subscribed, 3);
 	assert_true(reg_cnt() - before >= 4);
-	teardown(NULL);
+	ends_close(NULL);
 	assert_int_equal(started, 0);
 	munmap(from, LONG);
 	munmap(to, LONG);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, ends_close)
 
 int main(int argc, char **argv)
 {
@@ -750,15 +714,15 @@ int main(int argc, char **argv)
 		CASE(churning_memory_moves_no_wrong_byte),
 		CASE(shared_memory_is_not_cached),
 		CASE(local_registration_is_not_asked_for),
-		CASE(memory_for_packets_does_not_grow_with_peers),
+		cmocka_unit_test(peers_cost_queue_pairs_alone),
 		CASE(a_crowd_gets_more_buffers),
 	};
 	const struct CMUnitTest bounded[] = { CASE(the_cache_is_bounded) };
 	const struct CMUnitTest off[] = {
 		CASE(without_a_cache_each_message_registers),
 		CASE(short_rma_registers_nothing),
-		cmocka_unit_test_setup_teardown(the_registrations_of_the_program_are_used, setup_local, teardown),
-		cmocka_unit_test_setup_teardown(a_dma_buf_is_never_touched, setup_local, teardown),
+		cmocka_unit_test_setup_teardown(the_registrations_of_the_program_are_used, setup_local, ends_close),
+		cmocka_unit_test_setup_teardown(a_dma_buf_is_never_touched, setup_local, ends_close),
 	};
 	const struct CMUnitTest imported[] = { cmocka_unit_test(an_imported_monitor_is_used) };
 	const char *group = argc > 1 ? argv[1] : "";
