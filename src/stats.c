@@ -32,6 +32,7 @@ static pthread_mutex_t page_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fab_pagefile page_file;
 static int wanted = 1;			/* FI_STATS */
 static int dumps;			/* FI_STATS_DUMP */
+static int stuck_after_s;		/* FI_STUCK_AFTER; 0: off */
 
 #define PAGE_LEN	((sizeof(struct fi_stats_page) + 4095) & ~(size_t) 4095)
 
@@ -222,20 +223,55 @@ void fab_stats_init(void)
 			"Print on stderr, when the process ends, which operations still wait, as fi_why(1) does "
 			"(default: no)");
 	fi_param_get_bool(NULL, "stats_dump", &dumps);
+	fi_param_define(NULL, "stuck_after", FI_PARAM_INT,
+			"Print on stderr which operations wait, as fi_why(1) does, when one has waited for so many "
+			"seconds (default: 0, never). A program that makes no progress prints nothing: ask fi_why");
+	fi_param_get_int(NULL, "stuck_after", &stuck_after_s);
+}
+
+static struct fi_stats_source source_of(const struct fi_stats_page *page)
+{
+	return (struct fi_stats_source) { page, PAGE_LEN, fab_ticks(), fab_now_ns(), 'R' };
 }
 
 /* Print what waits in this process. */
-static void dump(const struct fi_stats_page *page)
+static void dump(const struct fi_stats_page *page, uint64_t after_ns)
 {
-	const struct fi_stats_source source = { page, PAGE_LEN, fab_ticks(), fab_now_ns(), 'R' };
-	size_t len = fab_stats_explain(&source, 1, 1, 0, FI_STATS_FORM_TEXT, NULL, 0, NULL);
+	const struct fi_stats_source source = source_of(page);
+	size_t len = fab_stats_explain(&source, 1, 1, after_ns, FI_STATS_FORM_TEXT, NULL, 0, NULL);
 	char *text = malloc(len + 1);
 
 	if (!text)
 		return;
-	fab_stats_explain(&source, 1, 1, 0, FI_STATS_FORM_TEXT, text, len + 1, NULL);
+	fab_stats_explain(&source, 1, 1, after_ns, FI_STATS_FORM_TEXT, text, len + 1, NULL);
 	fputs(text, stderr);
 	free(text);
+}
+
+/* Each operation is told of once, and there is one text in FI_STUCK_AFTER at most. */
+uint64_t fab_stats_tell_stuck(void)
+{
+	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+	static uint64_t told_until;		/* operations that wait since then, or longer, were told of */
+	static uint64_t told_ns;
+	const uint64_t after_ns = (uint64_t) stuck_after_s * 1000000000;
+	const struct fi_stats_page *page = page_file.mem;
+	uint64_t since, next_ns, now = fab_now_ns();
+	struct fi_stats_source source;
+
+	if (stuck_after_s <= 0 || !page || pthread_mutex_trylock(&lock))
+		return 0;
+	source = source_of(page);
+	since = fab_stats_waiting(&source, after_ns, &next_ns);
+	if (since > told_until && told_ns && now - told_ns < after_ns) {
+		next_ns = told_ns + after_ns - now;
+	} else if (since > told_until) {
+		told_until = since;
+		told_ns = now;
+		dump(page, after_ns);
+	}
+	pthread_mutex_unlock(&lock);
+	return next_ns;
 }
 
 void fab_stats_stop(void)
@@ -243,7 +279,7 @@ void fab_stats_stop(void)
 	struct fi_stats_page *page = page_file.mem;
 
 	if (page && dumps)
-		dump(page);
+		dump(page, 0);
 	if (page)
 		page->header.closed = 1;
 	fab_pagefile_remove(&page_file);

@@ -21,6 +21,8 @@ const char *fab_stats_path(void);
 
 /* The process ends, or the library is unloaded: print what FI_STATS_DUMP asks for, and remove the file. */
 void fab_stats_stop(void);
+/* struct fab_core_ops.stats_stuck. */
+uint64_t fab_stats_tell_stuck(void);
 /* fi_open("stats"). 0 or -FI_ENOMEM, and *fid is unchanged. */
 int fab_stats_open(struct fid **fid, void *context);
 

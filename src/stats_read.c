@@ -102,6 +102,14 @@ bool fab_view_wait(const struct fab_view *view, uint32_t index, struct fi_stats_
 	return fab_view_read(view, FI_STATS_WAITS, index, wait, sizeof(*wait)) && wait->used == FI_STATS_LIVE;
 }
 
+bool fab_view_figure(const struct fab_view *view, uint32_t index, struct fi_stats_figure *figure)
+{
+	if (!fab_view_read(view, FI_STATS_FIGURES, index, figure, sizeof(*figure)) || figure->used != FI_STATS_LIVE)
+		return false;
+	TEXT(figure->name);
+	return true;
+}
+
 bool fab_view_pending(const struct fi_stats_pending *pending)
 {
 	return pending->since && pending->written == pending->begun && pending->op < FI_STATS_OPS &&

@@ -29,6 +29,7 @@ bool fab_view_engine(const struct fab_view *view, uint32_t index, struct fi_stat
 bool fab_view_ep(const struct fab_view *view, uint32_t index, struct fi_stats_ep *ep);
 bool fab_view_peer(const struct fab_view *view, uint32_t index, struct fi_stats_peer *peer);
 bool fab_view_wait(const struct fab_view *view, uint32_t index, struct fi_stats_wait *wait);
+bool fab_view_figure(const struct fab_view *view, uint32_t index, struct fi_stats_figure *figure);
 /* True if something is pending, and the record is whole. */
 bool fab_view_pending(const struct fi_stats_pending *pending);
 /* Nanoseconds from a time of the page until it was read; 0 if that makes no sense. */

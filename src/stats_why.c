@@ -36,6 +36,7 @@ struct why {
 	struct fi_stats_verdict verdict;
 	uint8_t *edge;			/* owned: cnt * cnt; the one waits for the other */
 	bool first;			/* nothing was written yet */
+	uint64_t since, next_ns;	/* fab_stats_waiting() */
 };
 
 /* One operation that waits. */
@@ -545,6 +546,18 @@ static const struct fi_stats_peer *source_of(const struct fab_view *view, const 
 	return (what->flags & FI_STATS_PEER) && fab_view_peer(view, what->peer, peer) ? peer : NULL;
 }
 
+/* Visit what is pending for a peer, and has not completed since the page was last surveyed. */
+static void visit_peer(struct why *why, size_t who, const struct fi_stats_ep *ep, const struct fi_stats_peer *peer,
+		       wait_fn *fn)
+{
+	for (int kind = 0; kind < FI_STATS_PEER_KINDS; kind++) {
+		const struct fi_stats_pending *what = &peer->pending[kind];
+
+		if (!(what->flags & FI_STATS_IN_ORDER) || peer->dequeued < what->number)
+			visit_one(why, who, ep, peer, what, fn);
+	}
+}
+
 static void visit_ep(struct why *why, size_t who, uint32_t index, const struct fi_stats_ep *ep, wait_fn *fn)
 {
 	const struct fab_view *view = &why->view[who];
@@ -553,11 +566,9 @@ static void visit_ep(struct why *why, size_t who, uint32_t index, const struct f
 	for (uint32_t i = 0; i < fab_view_cnt(view, FI_STATS_PEERS); i++) {
 		if (!fab_view_peer(view, i, &peer) || peer.ep != index || peer.used != FI_STATS_LIVE)
 			continue;
-		for (int kind = 0; kind < FI_STATS_PEER_KINDS; kind++)
-			visit_one(why, who, ep, &peer, &peer.pending[kind], fn);
+		visit_peer(why, who, ep, &peer, fn);
 	}
-	for (int kind = 0; kind < FI_STATS_PEER_KINDS; kind++)
-		visit_one(why, who, ep, &ep->rest, &ep->rest.pending[kind], fn);
+	visit_peer(why, who, ep, &ep->rest, fn);
 	for (int kind = 0; kind < FI_STATS_EP_KINDS; kind++)
 		visit_one(why, who, ep, kind == FI_STATS_EP_ACCEPT ? &ep->rest :
 			  source_of(view, &ep->pending[kind], &peer), &ep->pending[kind], fn);
@@ -616,6 +627,27 @@ static void tell_silence(struct why *why, size_t who)
 		why->first = false;
 		return;
 	}
+}
+
+/* What a process holds for its peers, or has refused them, if there is anything. */
+static void tell_account(struct why *why, size_t who)
+{
+	const struct fab_view *view = &why->view[who];
+	struct fi_stats_figure figure;
+	bool any = false;
+
+	for (uint32_t i = 0; why->form == FI_STATS_FORM_TEXT && i < fab_view_cnt(view, FI_STATS_FIGURES); i++) {
+		if (!fab_view_figure(view, i, &figure) || !figure.value ||
+		    !(strstr(figure.name, "_held_") || strstr(figure.name, "_refused_") ||
+		      strstr(figure.name, "_not_read")))
+			continue;
+		if (!any)
+			put_process(&why->sb, view);
+		fab_strbuf_printf(&why->sb, "%s %s %" PRIu64, any ? "," : ", account:", figure.name, figure.value);
+		any = true;
+	}
+	if (any)
+		fab_strbuf_putc(&why->sb, '\n');
 }
 
 /* ---- cycles ---- */
@@ -718,6 +750,7 @@ size_t fab_stats_explain(const struct fi_stats_source *source, size_t cnt, size_
 				tell_bad(&why, i);
 			visit(&why, i, tell);
 			tell_silence(&why, i);
+			tell_account(&why, i);
 		}
 		if (form == FI_STATS_FORM_JSON)
 			fab_strbuf_puts(&why.sb, why.first ? "]\n" : "\n]\n");
@@ -727,4 +760,25 @@ size_t fab_stats_explain(const struct fi_stats_source *source, size_t cnt, size_
 	if (verdict)
 		*verdict = why.verdict;
 	return why.sb.len;
+}
+
+static void note_age(struct why *why, const struct wait *wait)
+{
+	if (wait->what->state == FI_STATS_KEPT)
+		return;
+	if (wait->age_ns >= why->after_ns)
+		why->since = fab_max(why->since, wait->what->since);
+	else if (!why->next_ns || why->after_ns - wait->age_ns < why->next_ns)
+		why->next_ns = why->after_ns - wait->age_ns;
+}
+
+uint64_t fab_stats_waiting(const struct fi_stats_source *source, uint64_t after_ns, uint64_t *next_ns)
+{
+	struct fab_view view;
+	struct why why = { .view = &view, .cnt = 1, .after_ns = after_ns };
+
+	fab_view_open(&view, source);
+	visit(&why, 0, note_age);
+	*next_ns = why.next_ns;
+	return why.since;
 }

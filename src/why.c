@@ -136,6 +136,7 @@ const struct fab_core_ops fab_reasons_ops = {
 	.dupinfo = fab_dupinfo_of,
 	.stats_page = fab_stats_page,
 	.monitor = &fab_monitor,
+	.stats_stuck = fab_stats_tell_stuck,
 };
 
 static void why_add(const struct fi_provider *prov, const char *attr, const char *asked, const char *offered,

@@ -197,7 +197,7 @@ static int answer(const struct request *request, struct pages *pages, size_t cnt
 		return EXIT_NO_PAGE;
 	}
 	if (request->prom) {
-		why_prom(stdout, pages, &verdict);
+		why_prom(stdout, pages, cnt, &verdict);
 	} else if (request->form == FI_STATS_FORM_JSON) {
 		fputs(text, stdout);
 	} else {

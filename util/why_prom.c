@@ -43,6 +43,7 @@ static void put_labels(FILE *out, const struct page *page, const struct fi_stats
 		memcpy(&peer, peer_at, sizeof(peer));
 		fprintf(out, "\",peer=\"");
 		put_value(out, peer.addr, sizeof(peer.addr));
+		fprintf(out, "\",record=\"%" PRIu32, index);	/* another may have the same address, from before */
 		index = peer.ep;
 	}
 	if (kind != FI_STATS_ENGINES)
@@ -56,6 +57,31 @@ static void put_labels(FILE *out, const struct page *page, const struct fi_stats
 		fprintf(out, "\",index=\"%" PRIu32, index);
 	}
 	fprintf(out, "\"} ");
+}
+
+/* What is behind the name of a sample. */
+static const char *suffix_of(uint32_t kind)
+{
+	return kind == FI_STATS_COUNTER ? "_total" : kind == FI_STATS_TICKS ? "_seconds" : "";
+}
+
+/* The type of a metric: its name there has the suffix of seconds, and not that of a counter. */
+static void put_type(FILE *out, const char *name, uint32_t kind)
+{
+	fprintf(out, "# TYPE weft_%s%s %s\n", name, kind == FI_STATS_TICKS ? "_seconds" : "",
+		kind == FI_STATS_COUNTER ? "counter" : "gauge");
+}
+
+/* A duration of a page in seconds. */
+static double seconds_of(const struct page *page, const struct fi_stats_header *header, uint64_t ticks)
+{
+	uint64_t now_ticks = page->source.now_ticks, now_ns = page->source.now_ns;
+
+	if (header->clock == FI_STATS_CLOCK_MONOTONIC)
+		return (double) ticks / 1e9;
+	if (now_ticks <= header->open_ticks || now_ns <= header->open_ns)
+		return 0;
+	return (double) ticks / (double) (now_ticks - header->open_ticks) * (double) (now_ns - header->open_ns) / 1e9;
 }
 
 /* The sample of a label in a record, if that is in use. */
@@ -73,9 +99,12 @@ static void put_sample(FILE *out, const struct page *page, const struct fi_stats
 	if (used != FI_STATS_LIVE && used != FI_STATS_GONE)
 		return;
 	memcpy(&value, value_at, sizeof(value));
-	fprintf(out, "weft_%s%s", label->name, label->kind == FI_STATS_COUNTER ? "_total" : "");
+	fprintf(out, "weft_%s%s", label->name, suffix_of(label->kind));
 	put_labels(out, page, header, label->table, index);
-	fprintf(out, "%" PRIu64 "\n", value);
+	if (label->kind == FI_STATS_TICKS)
+		fprintf(out, "%.6f\n", seconds_of(page, header, value));
+	else
+		fprintf(out, "%" PRIu64 "\n", value);
 }
 
 /* The records of a table whose structs this program knows. */
@@ -90,12 +119,12 @@ static bool knows(const struct fi_stats_header *header, uint32_t kind)
 }
 
 /* Samples of one metric stand together, so each metric goes through all pages. */
-static void put_metric(FILE *out, const struct pages *pages, const struct fi_stats_label *label)
+static void put_metric(FILE *out, const struct pages *pages, size_t cnt, const struct fi_stats_label *label)
 {
 	struct fi_stats_header header;
 
-	fprintf(out, "# TYPE weft_%s %s\n", label->name, label->kind == FI_STATS_COUNTER ? "counter" : "gauge");
-	for (size_t i = 0; i < pages->cnt; i++) {
+	put_type(out, label->name, label->kind);
+	for (size_t i = 0; i < cnt; i++) {
 		if (!page_header(&pages->list[i], &header))
 			continue;
 		for (uint32_t j = 0; j < FI_STATS_LABELS; j++) {
@@ -110,7 +139,62 @@ static void put_metric(FILE *out, const struct pages *pages, const struct fi_sta
 	}
 }
 
-void why_prom(FILE *out, const struct pages *pages, const struct fi_stats_verdict *verdict)
+/* ---- figures of processes ---- */
+
+/* Copy a figure of a page. False: there is none at that index. */
+static bool figure_at(const struct page *page, uint32_t index, struct fi_stats_figure *figure)
+{
+	struct fi_stats_header header;
+	const char *record = page_header(page, &header) ?
+			     page_record(page, &header, FI_STATS_FIGURES, index, sizeof(*figure)) : NULL;
+
+	if (!record || header.table[FI_STATS_FIGURES].size < sizeof(*figure))
+		return false;
+	memcpy(figure, record, sizeof(*figure));
+	return figure->used == FI_STATS_LIVE && name_is_valid(figure->name, sizeof(figure->name));
+}
+
+/* The figure with this name. False: the page has none. */
+static bool figure_named(const struct page *page, const char *name, struct fi_stats_figure *figure)
+{
+	for (uint32_t i = 0; i < FI_STATS_FIGURE_CNT; i++)
+		if (figure_at(page, i, figure) && !strcmp(figure->name, name))
+			return true;
+	return false;
+}
+
+/* The metric of a figure of page `first`, unless an earlier page has it, too. */
+static void put_figure(FILE *out, const struct pages *pages, size_t cnt, size_t first,
+		       const struct fi_stats_figure *figure)
+{
+	struct fi_stats_header header;
+	struct fi_stats_figure same;
+
+	for (size_t i = 0; i < first; i++)
+		if (figure_named(&pages->list[i], figure->name, &same))
+			return;
+	put_type(out, figure->name, figure->kind);
+	for (size_t i = first; i < cnt; i++) {
+		if (!figure_named(&pages->list[i], figure->name, &same) || !page_header(&pages->list[i], &header))
+			continue;
+		fprintf(out, "weft_%s%s{pid=\"%" PRIu32 "\",rank=\"", figure->name, suffix_of(figure->kind),
+			header.pid);
+		put_value(out, header.rank, sizeof(header.rank));
+		fprintf(out, "\"} %" PRIu64 "\n", same.value);
+	}
+}
+
+static void put_figures(FILE *out, const struct pages *pages, size_t cnt)
+{
+	struct fi_stats_figure figure;
+
+	for (size_t i = 0; i < cnt; i++)
+		for (uint32_t k = 0; k < FI_STATS_FIGURE_CNT; k++)
+			if (figure_at(&pages->list[i], k, &figure))
+				put_figure(out, pages, cnt, i, &figure);
+}
+
+void why_prom(FILE *out, const struct pages *pages, size_t cnt, const struct fi_stats_verdict *verdict)
 {
 	struct fi_stats_header header;
 
@@ -119,13 +203,14 @@ void why_prom(FILE *out, const struct pages *pages, const struct fi_stats_verdic
 			"weft_stuck %" PRIu32 "\n# TYPE weft_cycles gauge\nweft_cycles %" PRIu32 "\n",
 			verdict->pending, verdict->stuck, verdict->cycles);
 	/* the metrics of the first page that can be read: processes of one host mostly have the same library */
-	for (size_t i = 0; i < pages->cnt; i++) {
+	for (size_t i = 0; i < cnt; i++) {
 		if (!page_header(&pages->list[i], &header))
 			continue;
 		for (int j = 0; j < FI_STATS_LABELS; j++)
 			if (name_is_valid(header.label[j].name, sizeof(header.label[j].name)))
-				put_metric(out, pages, &header.label[j]);
+				put_metric(out, pages, cnt, &header.label[j]);
 		break;
 	}
+	put_figures(out, pages, cnt);
 	fprintf(out, "# EOF\n");
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include "pages.h"
 
-/* Write every labelled counter of each page, and what fi_why has found. verdict may be NULL. */
-void why_prom(FILE *out, const struct pages *pages, const struct fi_stats_verdict *verdict);
+/* Write every labelled counter and figure of the first cnt pages, and what fi_why has found. verdict may be NULL. */
+void why_prom(FILE *out, const struct pages *pages, size_t cnt, const struct fi_stats_verdict *verdict);
 
 #endif

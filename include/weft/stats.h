@@ -96,6 +96,8 @@ enum fi_stats_state {
 #define FI_STATS_TAGGED		1	/* tag (and ignore) are valid */
 #define FI_STATS_ANY_SOURCE	2	/* a receive from anybody */
 #define FI_STATS_PEER		4	/* peer names the index of the record of the peer */
+#define FI_STATS_IN_ORDER	8	/* operations of the peer complete in their order: this one has completed if the
+					 * peer's `dequeued` is `number` at least */
 
 /* The oldest operation of a kind that has not completed, and the number of all of them. */
 struct fi_stats_pending {
@@ -191,7 +193,7 @@ struct fi_stats_peer {
 	uint64_t full_waits;		/* times that the stream was full */
 	uint64_t retries;		/* attempts to connect after the first one; calls that got -FI_EAGAIN */
 	uint64_t connects;		/* connections that came up */
-	uint64_t losses;		/* connections that ended with an error */
+	uint64_t losses;		/* connections that ended with an error; datagrams that ICMP says were lost */
 	uint64_t parks;
 	uint64_t queued;		/* operations that did not complete within their call ... */
 	uint64_t dequeued;		/* ... and those of them that have completed */

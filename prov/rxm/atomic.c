@@ -223,6 +223,8 @@ void rxm_atomic_req(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len
 	}
 	if (!err)
 		err = atomic_run(ep, &req, fetches ? tx->buf->pkt.data + sizeof(rsp) : NULL);
+	if (!err)
+		fab_stats_count(conn->stats, fetches ? FAB_OP_REMOTE_FETCH_ATOMIC : FAB_OP_REMOTE_ATOMIC, req.len);
 	result_len = !err && fetches ? req.len : 0;
 	rsp = (struct rxm_amo_rsp) { .status = htonl((uint32_t) err), .len = htonl((uint32_t) result_len) };
 	memcpy(tx->buf->pkt.data, &rsp, sizeof(rsp));

@@ -68,15 +68,37 @@ static void made(struct rxm_conn *conn)
 	ep->timer_runs = false;
 }
 
+/* The connection is being made, or is up: tell the page of the process. */
+static void tell(struct rxm_conn *conn, enum fi_stats_conn state)
+{
+	fab_stats_peer_conn(conn->ep->base.stats, conn->stats, state, FI_STATS_CARRIER_BELOW);
+}
+
+/* The same of a connection that has ended. err is a positive FI_E*. */
+static void tell_end(struct rxm_conn *conn, bool was_up, int err)
+{
+	bool lost = was_up && err != FI_ECANCELED;
+
+	conn->stats->losses += lost;
+	for (int kind = FI_STATS_PEER_KEPT; kind < FI_STATS_PEER_KINDS; kind++)
+		fab_stats_pending(&conn->stats->pending[kind], NULL);
+	if (was_up)
+		fab_stats_event(conn->ep->base.stats, conn->stats, lost ? FI_STATS_EV_LOST : FI_STATS_EV_ENDED,
+				lost ? (uint64_t) err : 0);
+	tell(conn, FI_STATS_CONN_DOWN);
+}
+
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 {
 	struct rxm_peer *peer = conn->peer;
 	struct rxm_ep *ep = conn->ep;
 	char text[RXM_WHY];
+	bool was_up;
 
 	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
 		return;
+	was_up = conn->state == RXM_CONN_UP;
 	made(conn);
 	if (ep->poller->ending == conn)
 		ep->poller->ending = NULL;
@@ -86,8 +108,10 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	fab_list_remove(&conn->stuck);
 	fab_list_remove(&conn->link);
 	fab_list_add_tail(&ep->poller->gone, &conn->link);
-	if (peer->conn == conn)
+	if (peer->conn == conn) {
 		peer->conn = NULL;
+		tell_end(conn, was_up, err);
+	}
 	if (peer->inbound == conn)
 		peer->inbound = NULL;
 	rxm_peer_why(peer, why, NULL, text);
@@ -160,6 +184,7 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	}
 	conn->ep = ep;
 	conn->peer = peer;
+	conn->stats = peer->stats;
 	fab_list_init(&conn->txq);
 	fab_list_init(&conn->ctlq);
 	fab_list_init(&conn->answerq);
@@ -228,6 +253,8 @@ static void conn_up(struct rxm_conn *conn)
 	for (int i = 0; i < RXM_LOADS; i++)
 		conn->credit[i].left = conn->window;
 	if (peer->conn == conn) {
+		fab_stats_peer_name(conn->ep->base.stats, conn->stats, NULL, NULL, conn->peer_id, 0);
+		tell(conn, FI_STATS_CONN_UP);
 		peer->tries = 0;
 		peer->asked = peer->untold = false;
 		if (!conn->coll)
@@ -315,6 +342,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 		return ret;
 	conn->state = RXM_CONN_CONNECTING;
 	peer->conn = conn;
+	tell(conn, FI_STATS_CONN_CONNECTING);
 	ret = fi_connect(conn->below, &to, &req, sizeof(req));
 	if (ret)
 		rxm_conn_end(conn, -ret, "it cannot be connected to");
@@ -435,6 +463,8 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 		peer->inbound = conn;
 	else
 		peer->conn = conn;
+	if (peer->conn == conn)
+		tell(conn, FI_STATS_CONN_CONNECTING);
 	ret = fi_accept(conn->below, &rsp, sizeof(rsp));
 	if (ret)
 		rxm_conn_end(conn, -ret, CANNOT_ACCEPT);

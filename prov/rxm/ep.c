@@ -67,6 +67,7 @@ static int ep_enable(struct fab_ep *base)
 	fab_engine_lock(ep->base.engine);
 	fab_list_add_tail(&ep->poller->eps, &ep->poller_link);
 	ep->base.enabled = true;
+	rxm_survey_start(ep);
 	fab_engine_unlock(ep->base.engine);
 	return 0;
 
@@ -232,6 +233,7 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 		flush(ep);
 	}
 	stop_listening(ep);
+	fab_survey_del(&ep->survey);
 	fab_timer_stop(&ep->timer);
 	rxm_peers_close(ep);
 	/* a thread that registers buffers comes back to what they were for */

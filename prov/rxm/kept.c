@@ -68,6 +68,7 @@ bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *base)
 	struct rxm_kept *kept = fab_container(base, struct rxm_kept, base);
 	struct fab_msg msg = fab_kept_msg(recv, base);
 	const struct fab_into *into = &base->into;
+	struct rxm_ep *ep = fab_container(recv, struct rxm_ep, recv);
 	struct rxm_rndv rndv;
 
 	if (kept->part) {
@@ -86,7 +87,7 @@ bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *base)
 		rxm_rndv_take(conn, &rndv, msg_id, &there, &msg);
 	} else {
 		fab_into_copy(into, 0, kept->data, msg.len);
-		rxm_rx_finish(fab_container(recv, struct rxm_ep, recv), into, &msg, NULL);
+		rxm_rx_finish(ep, kept->conn ? kept->conn->stats : &ep->base.stats->rest, into, &msg, NULL);
 		kept_end(kept);
 	}
 	return true;
@@ -155,7 +156,7 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 
 		if (part->into.rx) {
 			part->into.take = fab_min(part->into.take, part->have);
-			rxm_rx_finish(ep, &part->into, &part->msg, &fail);
+			rxm_rx_finish(ep, conn->stats, &part->into, &part->msg, &fail);
 		} else if (part->kept) {
 			fab_kept_unlink(&ep->recv, &part->kept->base);
 			rxm_kept_free(part->kept);

@@ -39,9 +39,10 @@ void rxm_msg_acknowledge(struct rxm_conn *conn, bool wanted, uint64_t msg_id)
 		rxm_answer(conn, RXM_ACK, msg_id, 0);
 }
 
-void rxm_rx_finish(struct rxm_ep *ep, const struct fab_into *into, const struct fab_msg *msg,
-		   const struct fab_cq_fail *fail)
+void rxm_rx_finish(struct rxm_ep *ep, struct fi_stats_peer *stats, const struct fab_into *into,
+		   const struct fab_msg *msg, const struct fab_cq_fail *fail)
 {
+	fab_recv_count(stats, into, msg, fail);
 	fab_rx_finish_with(&ep->recv, &ep->base, into, msg, fail, &rxm_recv_ops);
 }
 
@@ -60,7 +61,7 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 	if (rx) {
 		fab_rx_claim(&ep->recv, rx, msg->len, &into);
 		fab_into_fill(&into, data);
-		rxm_rx_finish(ep, &into, msg, NULL);
+		rxm_rx_finish(ep, in->conn->stats, &into, msg, NULL);
 		return true;
 	}
 	if (rxm_coll_refuses(in->conn, msg))
@@ -69,6 +70,8 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 	if (!in->kept)
 		return false;
 	memcpy(in->kept->data, data, msg->len);
+	in->conn->stats->unexpected++;
+	in->conn->stats->unexpected_bytes += msg->len;
 	return true;
 }
 
@@ -132,6 +135,7 @@ void rxm_msg_rndv(struct rxm_in *in)
 		rxm_conn_broken(conn, "an announcement whose pieces are not the message");
 		return;
 	}
+	conn->stats->announced_by_peer++;
 	rx = fab_recv_find(recv, msg.class, msg.tag, msg.src);
 	if (rx) {
 		fab_rx_claim(recv, rx, msg.len, &into);
@@ -205,8 +209,11 @@ static struct rxm_part *part_new(struct rxm_in *in)
 		free(part);
 		return NULL;
 	}
-	if (part->kept)
+	if (part->kept) {
 		part->kept->part = part;
+		conn->stats->unexpected++;
+		conn->stats->unexpected_bytes += part->msg.len;
+	}
 	fab_list_add_tail(&conn->parts, &part->link);
 	conn->part_cnt++;
 	return part;
@@ -241,6 +248,6 @@ void rxm_msg_segment(struct rxm_in *in)
 	if (part->have < part->msg.len)
 		return;
 	if (part->into.rx)
-		rxm_rx_finish(conn->ep, &part->into, &part->msg, NULL);
+		rxm_rx_finish(conn->ep, conn->stats, &part->into, &part->msg, NULL);
 	rxm_part_free(part);
 }

@@ -216,9 +216,12 @@ struct rxm_tx {
 	bool fetching;			/* it is fetched in chunks; `turn` is valid */
 	bool registering;		/* a thread registers the next chunk, without the lock */
 	uint8_t chunk_cnt;		/* chunks that are being read */
+	bool told;			/* the page of the process has it as the oldest of its kind */
 	struct rxm_tx *whole;		/* of a chunk: the message */
 	size_t chunk_at, chunk_left;	/* bytes whose reads have begun; that have not been read */
 	/* ---- not from here on ---- */
+	struct fi_stats_peer *stats;	/* borrowed, of an operation of the application: the record of its peer */
+	uint32_t number;		/* likewise: counts those of the record */
 	uint32_t slot;			/* in conn->asked */
 	int answer_err;
 	struct rxm_bufs *bufs;		/* where buf is from */
@@ -276,6 +279,7 @@ enum rxm_conn_state {
 struct rxm_conn {
 	struct rxm_ep *ep;		/* borrowed */
 	struct rxm_peer *peer;		/* borrowed; NULL when DOWN */
+	struct fi_stats_peer *stats;	/* borrowed: of the peer */
 	struct fab_list link;		/* in ep->conns, or poller->gone when DOWN */
 	struct fid_ep *below;		/* owned; NULL when DOWN */
 	enum rxm_conn_state state;
@@ -317,6 +321,7 @@ struct rxm_peer {
 	struct fab_entry entry;		/* in ep->peers, by addr */
 	struct rxm_ep *ep;
 	union fab_sockaddr addr;
+	struct fi_stats_peer *stats;	/* borrowed: its record in the page of the process */
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
 	struct rxm_conn *conn;		/* we send on it; NULL: there is no connection */
 	struct rxm_conn *inbound;	/* where the peer is this endpoint itself: the other end of conn */
@@ -430,6 +435,7 @@ struct rxm_ep {
 	unsigned making;		/* connections being made */
 	struct fab_timer timer;		/* deadlines of connections */
 	bool timer_runs;
+	struct fab_survey survey;	/* while enabled */
 };
 
 #endif

@@ -149,6 +149,7 @@ void rxm_peer_again(struct rxm_peer *peer, int err, const char *why)
 		rxm_peer_put(peer);
 		return;
 	}
+	peer->stats->retries++;
 	fab_timer_start(peer->ep->base.engine, &peer->retry, when_ns);
 }
 
@@ -189,6 +190,7 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 	peer->ep = ep;
 	peer->addr = *addr;
 	peer->fi_addr = fab_av_find(ep->base.bound.av, addr);
+	peer->stats = fab_stats_peer_get(ep->base.stats, &addr->sa, peer->fi_addr);
 	fab_list_init(&peer->txq);
 	fab_turn_init(&peer->turn);
 	fab_timer_init(&peer->retry, retry_fire);
@@ -203,6 +205,7 @@ void rxm_peer_put(struct rxm_peer *peer)
 	fab_timer_stop(&peer->retry);
 	fab_pace_leave(&peer->ep->pace, &peer->turn);
 	fab_table_remove(&peer->ep->peers, &peer->entry);
+	fab_stats_peer_put(peer->ep->base.stats, peer->stats);
 	free(peer);
 }
 

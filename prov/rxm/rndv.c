@@ -210,9 +210,14 @@ static void received(struct rxm_tx *tx, int err, const char *text)
 	bool answer = tx->what == RXM_TX_READ && conn->state == RXM_CONN_UP;
 	uint64_t msg_id = tx->msg_id;
 
-	rxm_rx_finish(conn->ep, &tx->into, &tx->msg, err ? &fail : NULL);
+	rxm_rx_finish(conn->ep, conn->stats, &tx->into, &tx->msg, err ? &fail : NULL);
 	if (answer)
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, err);
+}
+
+bool rxm_rndv_fetches(const struct rxm_tx *tx)
+{
+	return tx->done == received;
 }
 
 /* Make an iov of the buffers of a matched receive. */
@@ -276,7 +281,7 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 	int ret;
 
 	if (!into->take) {
-		rxm_rx_finish(ep, into, msg, NULL);
+		rxm_rx_finish(ep, conn->stats, into, msg, NULL);
 		rxm_answer(conn, RXM_RNDV_DONE, msg_id, 0);
 		return;
 	}
@@ -295,7 +300,7 @@ void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t 
 		return;
 	if (tx)
 		rxm_tx_free(ep, tx);
-	rxm_rx_finish(ep, into, msg, &(struct fab_cq_fail) {
+	rxm_rx_finish(ep, conn->stats, into, msg, &(struct fab_cq_fail) {
 		      .err = -ret, .prov_errno = -ret, .text = "the receive buffer cannot be registered" });
 	rxm_answer(conn, RXM_RNDV_DONE, msg_id, -ret);
 }

@@ -176,7 +176,7 @@ static enum rxm_load dispatch(struct rxm_in *in)
 		if (!in->conn->ext)
 			rxm_conn_broken(in->conn, "a notice of a remote write, although it does not support those");
 		else if ((pkt->op.flags & RXM_FLAG_CQ_DATA) && was_written(in->conn->ep, pkt))
-			rxm_rx_written(in->conn->ep, pkt->op.data, pkt->op.size);
+			rxm_rx_written(in->conn->ep, in->conn->stats, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);
 		return RXM_ASKS;
 	case RXM_COLL_ABORT:
@@ -269,13 +269,14 @@ static void take_packet(struct rxm_rx *rx)
 		rxm_tx_run(conn);
 }
 
-void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len)
+void rxm_rx_written(struct rxm_ep *ep, struct fi_stats_peer *stats, uint64_t data, size_t len)
 {
 	const struct fab_comp comp = {
 		.flags = fab_op_desc[FAB_OP_REMOTE_WRITE].cq_flags | FI_REMOTE_CQ_DATA, .len = len, .data = data,
 		.src = FI_ADDR_NOTAVAIL,
 	};
 
+	fab_stats_count(stats, FAB_OP_REMOTE_WRITE, len);
 	fab_ep_complete(&ep->base, FAB_OP_REMOTE_WRITE, &comp, ep->base.bound.rx_cq);
 }
 
@@ -290,7 +291,7 @@ static void take_arrived(struct rxm_conn *conn, enum rxm_conn_state state)
 		fab_list_remove(&rx->link);
 		rx->arrived = rx->written = false;
 		if (written) {
-			rxm_rx_written(conn->ep, rx->data, rx->len);
+			rxm_rx_written(conn->ep, conn->stats, rx->data, rx->len);
 			rxm_rx_repost(rx);
 		} else {
 			take_packet(rx);
@@ -360,7 +361,7 @@ void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_
 	if (!ctx || ctx->kind != RXM_CTX_RX) {
 		ep = any_target(poller);
 		if (ep)
-			rxm_rx_written(ep, data, len);
+			rxm_rx_written(ep, &ep->base.stats->rest, data, len);
 		else
 			FI_WARN_ONCE(&rxm_prov, FI_LOG_EP_DATA, "the data of a peer's write is lost: the device does "
 				     "not tell its endpoint, and those of this domain have different completion "

@@ -237,6 +237,17 @@ void rxm_conn_broken(struct rxm_conn *conn, const char *what);
  * DOWN. */
 void rxm_conn_reap(struct rxm_poller *poller);
 
+/* ---- survey.c: lock held ---- */
+
+/* The endpoint is enabled: name it in the page of the process (common/stats), and look through what is pending from now
+ * on, until fab_survey_del(). */
+void rxm_survey_start(struct rxm_ep *ep);
+/* The kind of an operation in that page. */
+static inline enum fi_stats_peer_kind rxm_kind_of(const struct rxm_tx *app)
+{
+	return app->code <= FAB_OP_CSEND ? FI_STATS_PEER_MESSAGE : FI_STATS_PEER_ACCESS;
+}
+
 /* ---- tx.c: lock held ---- */
 
 /* Take a new entry without a packet, zeroed as far as struct rxm_tx says. The caller owns it until it is started,
@@ -353,7 +364,7 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
  * ctx is the context of that entry, or NULL. */
 void rxm_rx_remote_write(struct rxm_poller *poller, struct rxm_ctx *ctx, uint64_t data, size_t len);
 /* Complete a remote write of len bytes with data, at its target. */
-void rxm_rx_written(struct rxm_ep *ep, uint64_t data, size_t len);
+void rxm_rx_written(struct rxm_ep *ep, struct fi_stats_peer *stats, uint64_t data, size_t len);
 /* The slots of struct fab_recv_ops for unexpected messages, called by common/receive: kept.c. */
 bool rxm_kept_take(struct fab_recv *recv, struct fab_kept *kept);
 void rxm_kept_drop(struct fab_recv *recv, struct fab_kept *kept);
@@ -365,7 +376,8 @@ static const struct fab_recv_ops rxm_recv_ops = {
 	.drop = rxm_kept_drop,
 };
 /* fab_rx_finish() of a message that came to the endpoint. */
-void rxm_rx_finish(struct rxm_ep *ep, const struct fab_into *into, const struct fab_msg *msg,
+void rxm_rx_finish(struct rxm_ep *ep, struct fi_stats_peer *stats, const struct fab_into *into,
+		   const struct fab_msg *msg,
 		   const struct fab_cq_fail *fail);
 /* Post again the packet buffers that were held back because too many answers were queued, as far as enough answers have
  * left. May end the connection. */
@@ -402,6 +414,8 @@ void rxm_srx_return(struct rxm_conn *conn);
  * request msg_id, and finish the receive, now or later. rndv, into and msg are copied. */
 void rxm_rndv_take(struct rxm_conn *conn, const struct rxm_rndv *rndv, uint64_t msg_id, const struct fab_into *into,
 		   const struct fab_msg *msg);
+/* True for an entry that fetches an announced message, whose msg and msg_id it has. */
+bool rxm_rndv_fetches(const struct rxm_tx *tx);
 /* Answer the peer's request msg_id, without payload, with err (0: success). The connection is UP. An error ends the
  * connection if the peer is without our additions: its packets have no field for an error. */
 void rxm_answer(struct rxm_conn *conn, enum rxm_type type, uint64_t msg_id, int err);

@@ -94,6 +94,16 @@ INLINE int make_eager(struct rxm_ep *ep, const struct fab_op *op, struct rxm_tx 
 	return 0;
 }
 
+/* The application has submitted an operation: the last one of the entry. */
+INLINE void count_submitted(struct rxm_ep *ep, struct rxm_peer *peer, struct rxm_tx *tx)
+{
+	if (tx->then)
+		tx = tx->then;
+	ep->tx_cnt++;
+	tx->stats = peer->stats;
+	tx->number = (uint32_t) ++tx->stats->queued;
+}
+
 /* Queue a message in segments. All entries are queued at once, since they must be consecutive. The last entry completes
  * the operation. */
 static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, size_t len, struct rxm_peer *peer)
@@ -123,7 +133,7 @@ static int submit_segments(struct rxm_ep *ep, const struct fab_op *op, size_t le
 			app_fill(tx, op, len);
 		fab_list_add_tail(&list, &tx->link);
 	}
-	ep->tx_cnt++;
+	count_submitted(ep, peer, fab_container(list.prev, struct rxm_tx, link));
 	while ((link = fab_list_pop_front(&list)))
 		rxm_tx_submit(peer, fab_container(link, struct rxm_tx, link));
 	return 0;
@@ -247,9 +257,11 @@ int submit_now(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 		ret = make(ep, op, len, &tx);
 	if (ret)
 		return ret;
-	ep->tx_cnt++;
+	count_submitted(ep, peer, tx);
 	if (!rxm_tx_submit_now(peer, tx)) {
 		ep->tx_cnt--;
+		peer->stats->dequeued++;
+		peer->stats->retries++;
 		rxm_tx_free(ep, tx);
 		return -FI_EAGAIN;
 	}
@@ -306,7 +318,7 @@ static int submit_below(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	}
 	if (ret)
 		return ret;
-	ep->tx_cnt++;
+	count_submitted(ep, peer, tx);
 	rxm_tx_submit(peer, tx);
 	return 0;
 }
@@ -368,7 +380,7 @@ INLINE int submit_locked(struct rxm_ep *ep, const struct fab_op *op)
 	ret = make(ep, op, len, &tx);
 	if (ret)
 		return ret;
-	ep->tx_cnt++;
+	count_submitted(ep, peer, tx);
 	rxm_tx_submit(peer, tx);
 	look_for_credit(ep, peer);
 	return 0;

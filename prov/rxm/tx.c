@@ -137,6 +137,10 @@ void tell_rare(struct rxm_tx *tx, const struct fab_comp *comp, const struct fab_
 {
 	struct fab_hook *hook = tx->context;
 
+	if (fail->err)
+		tx->stats->errors++;
+	else
+		fab_stats_count(tx->stats, tx->code, tx->len);
 	if (tx->hooked)
 		hook->done(hook, tx->code, comp, fail->err ? fail : NULL);
 	else
@@ -152,10 +156,15 @@ void rxm_app_done(struct rxm_tx *tx, int err, const char *text)
 	};
 
 	tx->ep->tx_cnt--;
-	if (__builtin_expect(tx->hooked || err, 0))
+	tx->stats->dequeued++;
+	if (__builtin_expect(tx->told, 0))
+		fab_stats_completed(&tx->stats->pending[rxm_kind_of(tx)], tx->number);
+	if (__builtin_expect(tx->hooked || err, 0)) {
 		tell_rare(tx, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err, .text = text });
-	else
-		fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
+		return;
+	}
+	fab_stats_count(tx->stats, tx->code, tx->len);
+	fab_ep_complete(ep, tx->code, &comp, tx->want_cq);
 }
 
 static struct fab_list *queue_of(struct rxm_conn *conn, const struct rxm_tx *tx)
@@ -399,6 +408,7 @@ static bool tx_slot_take(struct rxm_tx *tx)
 	}
 	tx->has_slot = true;
 	conn->asked[tx->slot].tx = tx;
+	conn->stats->announced += tx->what == RXM_TX_PACKET && tx->buf->pkt.ctrl.type == RXM_RNDV_REQ;
 	return true;
 }
 
@@ -516,6 +526,8 @@ static void decide_data(struct rxm_tx *tx)
 	tx->want_cq = then->want_cq;
 	tx->context = then->context;
 	tx->len = then->len;
+	tx->stats = then->stats;
+	tx->number = then->number;
 	rxm_tx_free(tx->ep, then);
 }
 
@@ -559,6 +571,7 @@ static bool tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	enqueue(conn, tx, true);
+	conn->stats->full_waits++;
 	fab_list_remove(&conn->stuck);
 	fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
 }
@@ -719,6 +732,7 @@ void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 		return;
 	}
 	if (!is_clear(conn, tx)) {
+		conn->stats->credit_waits += tx->app && pays(conn, tx, RXM_ASKS) && !conn->credit[RXM_ASKS].left;
 		rxm_tx_start(conn, tx);
 		return;
 	}

@@ -16,6 +16,14 @@
 
 /* ---- enable, cancel ---- */
 
+static uint64_t survey_look(struct fab_survey *survey)
+{
+	struct udp_ep *ep = fab_container(survey, struct udp_ep, survey);
+
+	udp_rx_survey(ep);
+	return udp_tx_survey(ep);
+}
+
 static int ep_enable(struct fab_ep *base)
 {
 	struct udp_ep *ep = fab_container(base, struct udp_ep, base);
@@ -30,9 +38,12 @@ static int ep_enable(struct fab_ep *base)
 		fab_name_local(ep->port.src.fd, &ep->base.name);
 		ep->sent_pass = ep->base.engine->pass_cnt - 1;
 		ep->base.enabled = true;
+		fab_stats_ep_name(ep->base.stats, &ep->base.name.sa, 0);
+		ep->survey.look = survey_look;
+		fab_survey_add(ep->base.engine, &ep->survey);
 	}
 	fab_engine_unlock(ep->base.engine);
-	if (!ret && ep->want_src)
+	if (!ret)
 		fab_av_watch(ep->base.bound.av, &ep->watch);
 	return ret;
 }
@@ -80,6 +91,7 @@ static int ep_close(struct fid *fid)
 		if (!inherited)
 			udp_tx_flush(ep);
 		udp_port_close(&ep->port);
+		fab_survey_del(&ep->survey);
 	}
 	fab_engine_unlock(ep->base.engine);
 	if (groups) {
@@ -87,13 +99,14 @@ static int ep_close(struct fid *fid)
 			 "first\n", groups);
 		return -FI_EBUSY;
 	}
-	if (ep->base.enabled && ep->want_src)
+	if (ep->base.enabled)
 		fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
 	udp_tx_cancel_all(ep);
 	udp_rx_cancel_all(ep);
 	udp_tx_fini(ep);
 	udp_rx_fini(ep);
+	fab_stats_peers_fini(&ep->peers);
 	fab_engine_unlock(ep->base.engine);
 	fab_ep_fini(&ep->base);
 	free(ep);

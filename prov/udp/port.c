@@ -38,6 +38,9 @@ static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest
 	bool quiet = ep->complained || ep->heard;
 	struct fab_eq *eq = ep->base.bound.eq;
 	struct fid *fid = &ep->base.ep_fid.fid;
+	fi_addr_t fi_addr = fab_av_find(ep->base.bound.av, dest);
+	struct fi_stats_peer *stats = fi_addr == FI_ADDR_NOTAVAIL ? &ep->base.stats->rest :
+								    udp_stats(ep, fi_addr, dest);
 	char text[FAB_ADDR_STRLEN];
 
 	fab_addr_to_str(&dest->sa, text, sizeof(text));
@@ -46,6 +49,8 @@ static void port_tell(struct udp_ep *ep, int err, const union fab_sockaddr *dest
 	       quiet ? "" : "; is the peer running, and is this its address? Further ones of this endpoint are logged "
 	       "at level info");
 	ep->complained = true;
+	stats->losses++;
+	fab_stats_event(ep->base.stats, stats, FI_STATS_EV_LOST, (uint64_t) err);
 	if (!eq)
 		return;
 	fab_eq_purge(eq, fid, NULL);

@@ -16,6 +16,7 @@ struct udp_rx {
 	struct fab_list link;		/* in ep->posted */
 	void *context;
 	uint64_t flags;			/* flags of the call: FI_COMPLETION */
+	uint64_t number;		/* counts receives of the endpoint */
 	size_t len;			/* length of iov, bytes */
 	uint32_t iov_cnt;
 	struct iovec iov[UDP_IOV_LIMIT];
@@ -27,13 +28,15 @@ static void forget_src(struct fab_av_watch *watch, fi_addr_t fi_addr, const unio
 {
 	struct udp_ep *ep = fab_container(watch, struct udp_ep, watch);
 
-	(void) fi_addr;
 	(void) addr;
 	fab_engine_lock(ep->base.engine);
 	ep->last_fi_addr = FI_ADDR_NOTAVAIL;
+	ep->last_stats = &ep->base.stats->rest;
+	fab_stats_peers_forget(&ep->peers, ep->base.stats, fi_addr);
 	fab_engine_unlock(ep->base.engine);
 }
 
+/* The sender of a datagram. Its record is ep->last_stats. */
 static fi_addr_t source_of(struct udp_ep *ep, const union fab_sockaddr *from)
 {
 	if (!ep->want_src)
@@ -41,6 +44,8 @@ static fi_addr_t source_of(struct udp_ep *ep, const union fab_sockaddr *from)
 	if (ep->last_fi_addr == FI_ADDR_NOTAVAIL || !fab_addr_equal(&from->sa, &ep->last_src.sa)) {
 		ep->last_fi_addr = fab_av_find(ep->base.bound.av, from);
 		ep->last_src = *from;
+		ep->last_stats = ep->last_fi_addr == FI_ADDR_NOTAVAIL ? &ep->base.stats->rest :
+				 udp_stats(ep, ep->last_fi_addr, from);
 	}
 	return ep->last_fi_addr;
 }
@@ -77,12 +82,13 @@ static void rx_arrived(struct udp_port *port, struct udp_rx *rx, size_t len, con
 		.err_data = from, .err_data_len = fab_addr_len(&from->sa),
 	};
 
-	if (len > rx->len)
-		rx_done(ep, rx, &comp, &trunc);
-	else if (ep->source_err && comp.src == FI_ADDR_NOTAVAIL)
-		rx_done(ep, rx, &comp, &stranger);
-	else
+	if (len <= rx->len && !(ep->source_err && comp.src == FI_ADDR_NOTAVAIL)) {
+		fab_stats_count(ep->last_stats, FAB_OP_RECV, comp.len);
 		rx_done(ep, rx, &comp, NULL);
+		return;
+	}
+	ep->last_stats->errors++;
+	rx_done(ep, rx, &comp, len > rx->len ? &trunc : &stranger);
 }
 
 /* ---- the socket ---- */
@@ -170,6 +176,7 @@ int udp_post_recv(struct fab_ep *base, const struct fab_op *op)
 	rx->iov_cnt = op->iov_cnt;
 	fab_iov_copy(rx->iov, op->iov, op->iov_cnt);
 	fab_list_add_tail(&ep->posted, &rx->link);
+	rx->number = ++ep->base.stats->posted[0];
 	if (ep->deaf)
 		listen_again(ep);
 	return 0;
@@ -205,6 +212,16 @@ void udp_rx_cancel_all(struct udp_ep *ep)
 		rx_cancel(ep, fab_list_first(&ep->posted, struct udp_rx, link));
 }
 
+void udp_rx_survey(struct udp_ep *ep)
+{
+	const struct udp_rx *rx = fab_list_first(&ep->posted, struct udp_rx, link);
+
+	fab_stats_pending(&ep->base.stats->pending[FI_STATS_EP_RECV], !rx ? NULL : &(struct fi_stats_pending) {
+		.number = rx->number, .cnt = ep->rx_pool.out_cnt, .len = rx->len, .peer = UINT32_MAX,
+		.op = FAB_OP_RECV, .state = FI_STATS_POSTED, .flags = FI_STATS_ANY_SOURCE,
+	});
+}
+
 /* ---- init and fini ---- */
 
 void udp_rx_init(struct udp_ep *ep, const struct fi_rx_attr *attr)
@@ -214,6 +231,7 @@ void udp_rx_init(struct udp_ep *ep, const struct fi_rx_attr *attr)
 	fab_list_init(&ep->posted);
 	ep->batch = 1;
 	ep->last_fi_addr = FI_ADDR_NOTAVAIL;
+	ep->last_stats = &ep->base.stats->rest;
 	ep->watch.inserted = forget_src;
 	ep->watch.removed = forget_src;
 }

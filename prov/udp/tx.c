@@ -16,10 +16,13 @@
 #include "udp/udp.h"
 
 #define SEND_TRIES	4	/* attempts while ICMP reports errors of earlier datagrams */
+#define LOOK_MAX	64	/* queued sends that are looked at in one survey */
 
 /* A queued send. */
 struct udp_tx {
 	struct fab_list link;		/* in ep->txq */
+	struct fi_stats_peer *stats;	/* borrowed: the record of the peer in the page of the process */
+	uint64_t number;		/* counts those of the record that were queued */
 	void *context;
 	uint64_t cq_flags;
 	size_t len;
@@ -35,15 +38,20 @@ static void tx_complete(struct udp_ep *ep, const struct udp_tx *tx, int err)
 		.context = tx->context, .flags = tx->cq_flags, .len = tx->len, .src = FI_ADDR_NOTAVAIL,
 	};
 
-	if (err)
+	if (__builtin_expect(err, 0)) {
+		tx->stats->errors++;
 		fab_ep_fail(&ep->base, FAB_OP_SEND, &comp, &(struct fab_cq_fail) { .err = err, .prov_errno = err });
-	else
-		fab_ep_complete(&ep->base, FAB_OP_SEND, &comp, tx->want_cq);
+		return;
+	}
+	fab_stats_count(tx->stats, FAB_OP_SEND, tx->len);
+	fab_ep_complete(&ep->base, FAB_OP_SEND, &comp, tx->want_cq);
 }
 
 static void tx_done(struct udp_ep *ep, struct udp_tx *tx, int err)
 {
 	fab_list_remove(&tx->link);
+	tx->stats->dequeued++;
+	fab_stats_completed(&tx->stats->pending[FI_STATS_PEER_MESSAGE], tx->number);
 	tx_complete(ep, tx, err);
 	fab_pool_put(&ep->tx_pool, tx);
 }
@@ -141,14 +149,21 @@ static int tx_queue(struct udp_ep *ep, const struct udp_tx *tx, bool hold)
 {
 	struct udp_tx *queued = fab_pool_get(&ep->tx_pool);
 
-	if (!queued)
+	if (!queued) {
+		tx->stats->retries++;
 		return fab_pool_full(&ep->tx_pool) ? -FI_EAGAIN : -FI_ENOMEM;
+	}
 	*queued = *tx;
+	queued->number = ++tx->stats->queued;
 	fab_list_add_tail(&ep->txq, &queued->link);
-	if (hold)
+	if (hold) {
 		fab_engine_flush_later(ep->base.engine, &ep->flush);
-	else
-		udp_tx_flush(ep);
+		return 0;
+	}
+	udp_tx_flush(ep);
+	/* the page has the first one that waits from now on, also if the program never makes progress */
+	if (fab_list_first(&ep->txq, struct udp_tx, link) == queued)
+		udp_tx_survey(ep);
 	return 0;
 }
 
@@ -165,6 +180,7 @@ static int tx_make(struct udp_ep *ep, const struct fab_op *op, struct udp_tx *tx
 	if (!dest)
 		return -FI_EINVAL;
 	tx->dest = *dest;
+	tx->stats = to_group ? &ep->base.stats->rest : udp_stats(ep, op->addr, dest);
 	tx->len = fab_iov_len(op->iov, op->iov_cnt);
 	if ((op->flags & FI_INJECT) && tx->len > info->tx_attr->inject_size)
 		return -FI_EMSGSIZE;
@@ -198,9 +214,56 @@ int udp_submit(struct fab_ep *base, const struct fab_op *op)
 		if (ret != -EAGAIN)
 			return ret;
 	}
-	if (op->flags & FI_INJECT)
+	if (op->flags & FI_INJECT) {
+		tx.stats->retries++;
 		return -FI_EAGAIN;	/* the socket gets room without progress here */
+	}
 	return tx_queue(ep, &tx, hold);
+}
+
+/* ---- the page of the process ---- */
+
+struct fi_stats_peer *udp_stats_add(struct udp_ep *ep, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	char text[FI_STATS_TEXT];
+
+	fab_addr_to_str(&addr->sa, text, sizeof(text));
+	return fab_stats_peers_add(&ep->peers, ep->base.stats, fi_addr, text, fi_addr);
+}
+
+/* True if an earlier send in the queue is to the same peer. */
+static bool follows_another(const struct udp_ep *ep, const struct udp_tx *tx)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&ep->txq, link) {
+		const struct udp_tx *other = fab_container(link, struct udp_tx, link);
+
+		if (other == tx || other->stats == tx->stats)
+			return other != tx;
+	}
+	return false;
+}
+
+uint64_t udp_tx_survey(struct udp_ep *ep)
+{
+	bool full = ep->port.src.events & EPOLLOUT;
+	struct fab_list *link;
+	int cnt = 0;
+
+	fab_list_for_each(&ep->txq, link) {
+		const struct udp_tx *tx = fab_container(link, struct udp_tx, link);
+
+		if (++cnt > LOOK_MAX)
+			break;
+		if (follows_another(ep, tx))
+			continue;
+		fab_stats_peer_pending(ep->base.stats, tx->stats, FI_STATS_PEER_MESSAGE, &(struct fi_stats_pending) {
+			.number = tx->number, .cnt = tx->stats->queued - tx->stats->dequeued, .len = tx->len,
+			.op = FAB_OP_SEND, .state = full ? FI_STATS_FULL : FI_STATS_QUEUED, .peer = UINT32_MAX,
+		});
+	}
+	return ep->tx_pool.out_cnt;
 }
 
 /* ---- cancel, init, fini ---- */

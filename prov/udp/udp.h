@@ -60,14 +60,18 @@ struct udp_ep {
 	uint32_t batch;			/* datagrams that the next recvmmsg() asks for: adapts to the traffic */
 	bool deaf;			/* a port's EPOLLIN is off: a datagram came while no receive was posted */
 	bool want_src, source_err;	/* FI_SOURCE, FI_SOURCE_ERR */
-	struct fab_av_watch watch;	/* forgets last_src when the AV changes */
+	struct fab_av_watch watch;	/* forgets last_src and peers when the AV changes */
 	union fab_sockaddr last_src;	/* source of the previous datagram: the next from there needs no look-up */
 	fi_addr_t last_fi_addr;		/* of last_src; FI_ADDR_NOTAVAIL: look it up */
+	struct fi_stats_peer *last_stats;	/* borrowed: of last_src, in the page of the process */
 
 	struct fab_pool tx_pool;	/* struct udp_tx; at most tx_attr->size */
 	struct fab_list txq;		/* struct udp_tx not yet sent, oldest first */
 	struct fab_flush flush;
 	uint32_t sent_pass;		/* the engine's pass in which something was sent last */
+
+	struct fab_stats_peers peers;	/* records of peers, by fi_addr_t */
+	struct fab_survey survey;
 
 	struct udp_group *groups[UDP_GROUP_MAX];	/* by fi_mc_addr(); borrowed, NULL where there is none */
 };
@@ -108,6 +112,17 @@ void udp_tx_init(struct udp_ep *ep, const struct fi_tx_attr *attr);
 /* Free the sending half. All sends have been cancelled. */
 void udp_tx_fini(struct udp_ep *ep);
 
+/* The record of the peer with this fi_addr_t and address in the page of the process. Lock held. */
+struct fi_stats_peer *udp_stats_add(struct udp_ep *ep, fi_addr_t fi_addr, const union fab_sockaddr *addr);
+static inline struct fi_stats_peer *udp_stats(struct udp_ep *ep, fi_addr_t fi_addr, const union fab_sockaddr *addr)
+{
+	struct fi_stats_peer *peer = fab_stats_peers_find(&ep->peers, fi_addr);
+
+	return __builtin_expect(peer != NULL, 1) ? peer : udp_stats_add(ep, fi_addr, addr);
+}
+/* Write the sends that wait to that page. Returns their number. Lock held. */
+uint64_t udp_tx_survey(struct udp_ep *ep);
+
 /* ---- rx.c ---- */
 
 /* Post a receive; all receives come here (op->code is FAB_OP_RECV). Lock held. 0: exactly one completion
@@ -117,6 +132,8 @@ int udp_post_recv(struct fab_ep *ep, const struct fab_op *op);
 bool udp_rx_cancel(struct udp_ep *ep, const void *context);
 /* Complete all posted receives with FI_ECANCELED. Lock held. */
 void udp_rx_cancel_all(struct udp_ep *ep);
+/* Write the receives that wait to the page of the process. Lock held. */
+void udp_rx_survey(struct udp_ep *ep);
 /* Receive datagrams of this socket into posted receives, by one system call. True if there were any. Lock held. */
 bool udp_rx_run(struct udp_port *port);
 /* Prepare the receiving half of a new endpoint, and ep->watch, which ep.c registers. Cannot fail. */

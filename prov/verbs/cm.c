@@ -65,16 +65,19 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 		uint8_t data[VRB_CM_DATA_MAX + 1];
 	} req = { 0 };
 	union fab_any_addr src;
+	int ret;
 
-	if (ep->peer.sa.sa_family != FAB_AF_IB)
-		return rdma_connect(ep->id, param);
-	memcpy(&src.sib, rdma_get_local_addr(ep->id), sizeof(src.sib));
-	memcpy(req.ahead.src_gid, src.sib.sib_gid, sizeof(req.ahead.src_gid));
-	memcpy(req.ahead.dest_gid, ep->peer.sib.sib_gid, sizeof(req.ahead.dest_gid));
-	memcpy(req.data, param->private_data, param->private_data_len);
-	param->private_data = &req;
-	param->private_data_len = (uint8_t) (sizeof(req.ahead) + param->private_data_len);
-	return rdma_connect(ep->id, param);
+	if (ep->peer.sa.sa_family == FAB_AF_IB) {
+		memcpy(&src.sib, rdma_get_local_addr(ep->id), sizeof(src.sib));
+		memcpy(req.ahead.src_gid, src.sib.sib_gid, sizeof(req.ahead.src_gid));
+		memcpy(req.ahead.dest_gid, ep->peer.sib.sib_gid, sizeof(req.ahead.dest_gid));
+		memcpy(req.data, param->private_data, param->private_data_len);
+		param->private_data = &req;
+		param->private_data_len = (uint8_t) (sizeof(req.ahead) + param->private_data_len);
+	}
+	ret = rdma_connect(ep->id, param);
+	ep->req_sent = !ret;
+	return ret;
 }
 
 /* ---- events for the application ---- */
@@ -115,6 +118,7 @@ void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 		 ep->base.info->handle ? "from" : "to", peer, step, fi_strerror(err));
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s (%d)\n", text, event ? event->status : 0);
 	ep->state = VRB_EP_DOWN;
+	vrb_survey_ended(ep, err);
 	fab_eq_write_cm_err(ep->base.bound.eq, &ep->base.ep_fid.fid, err, event ? event->status : err, data, len, text);
 }
 
@@ -122,6 +126,7 @@ void vrb_cm_up(struct vrb_ep *ep, const void *data, size_t len)
 {
 	ep->state = VRB_EP_CONNECTED;
 	ep->last_due = ep->qp->srq;
+	vrb_survey_connected(ep);
 	fab_eq_write_cm(ep->base.bound.eq, FI_CONNECTED, &ep->base.ep_fid.fid, NULL, data, len);
 }
 
@@ -142,6 +147,7 @@ static void ended(struct vrb_ep *ep)
 	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
 		ep->kind->disconnect(ep);
 	ep->state = VRB_EP_DOWN;
+	vrb_survey_ended(ep, ep->end_err);
 	if (ep->shutdown_told || !ep->base.bound.eq)
 		return;
 	ep->shutdown_told = true;
@@ -289,9 +295,12 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	fab_engine_lock(ep->base.engine);
 	ep->peer = dest;
 	ep->state = VRB_EP_CONNECTING;
+	vrb_survey_connecting(ep);
 	ret = ep->kind->connect(ep);
-	if (ret)
+	if (ret) {
 		ep->state = VRB_EP_IDLE;
+		vrb_survey_ended(ep, -ret);
+	}
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }
@@ -310,6 +319,7 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 		return ret;
 	fab_engine_lock(ep->base.engine);
 	ep->state = VRB_EP_CONNECTING;
+	vrb_survey_connecting(ep);
 	ret = ep->kind->accept(ep);
 	if (ret)
 		ep->state = VRB_EP_DOWN;

@@ -111,6 +111,7 @@ static int ep_activate(struct fab_ep *base)
 	fab_list_add_tail(&ep->hw_cq->eps, &ep->on_hw);
 	if (ep->srx && ep->qp)
 		vrb_srx_join(ep, ep->qp->qp_num);
+	vrb_survey_start(ep);
 	fab_engine_unlock(ep->base.engine);
 	return 0;
 
@@ -209,6 +210,7 @@ static void vrb_ep_stop(struct vrb_ep *ep)
 	if (ep->srx)
 		vrb_srx_settle(ep);
 	fab_list_remove(&ep->on_hw);
+	vrb_survey_stop(ep);
 	stop_watches(ep);
 }
 
@@ -257,6 +259,7 @@ static int ep_close(struct fid *fid)
 	if (ep->hw_cq)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	vrb_unanswered_end(vrb_domain_of(ep), false);
+	fab_stats_peers_fini(&ep->peers);
 	fab_pool_fini(&ep->rx_pool);
 	free(ep->tx);
 	fab_ep_fini(&ep->base);
@@ -345,6 +348,7 @@ int vrb_ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_
 	ret = fab_ep_init(&ep->base, domain, info, &ops, context);
 	if (ret)
 		return ret;
+	ep->stats = &ep->base.stats->rest;
 	ret = queues_init(ep, info);
 	if (!ret)
 		ret = ep->kind->open(ep, info);

@@ -23,6 +23,7 @@ struct vrb_srx;				/* srx.h */
 /* A send, write or read, in the order of posting. */
 struct vrb_tx {
 	struct vrb_ep *ep;
+	struct fi_stats_peer *stats;	/* borrowed: the record of its peer in the page of the process */
 	void *context;
 	uint64_t len;			/* bytes of the message */
 	uint32_t pos;			/* in the order of posting */
@@ -52,6 +53,11 @@ struct vrb_ep {
 	struct ibv_qp *qp;		/* NULL before fi_enable */
 	const struct ibv_srq *srq;	/* borrowed: the shared receive queue of its receives, or NULL */
 	union fab_any_addr peer;
+	/* survey.c. Borrowed: the record of the peer in the page of the process; without one, that of all others */
+	struct fi_stats_peer *stats;
+	struct fab_stats_peers peers;	/* ud.c: records by vrb_ud_peer.number */
+	struct fab_survey survey;	/* while enabled */
+	bool told;			/* survey.c: the page has something that waits */
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
@@ -59,6 +65,7 @@ struct vrb_ep {
 	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
 	const char *end_why;
 	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
+	bool req_sent;			/* the peer's program can have the request */
 	bool shutdown_told;		/* the application has been told of the end */
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
@@ -103,6 +110,37 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
 /* fi_enable(3). 0, also if it is enabled already; -FI_E*. No lock held. */
 int vrb_ep_enable(struct vrb_ep *ep);
+
+/* ---- survey.c: the page of the process. Lock held ---- */
+
+/* The endpoint is enabled: look through what is pending from now on. */
+void vrb_survey_start(struct vrb_ep *ep);
+/* Undo it. Nothing is outstanding. Idempotent. */
+void vrb_survey_stop(struct vrb_ep *ep);
+/* ep->peer was set: a connection to it is being made. */
+void vrb_survey_connecting(struct vrb_ep *ep);
+/* The connection is up. */
+void vrb_survey_connected(struct vrb_ep *ep);
+/* It has ended, or could not be made: err is a positive FI_E*, 0 if it was closed properly. */
+void vrb_survey_ended(struct vrb_ep *ep, int err);
+/* True if the application is told of the end of an operation. Nobody waits for others, and their end becomes known
+ * late, since their requests are not signaled. */
+static inline __attribute__((always_inline)) bool vrb_is_awaited(const struct vrb_tx *tx)
+{
+	return tx->want_cq || tx->ep->base.bound.cntr[fab_op_desc[tx->code].cntr];
+}
+/* An operation has completed without an error. */
+static inline __attribute__((always_inline)) void vrb_count_done(const struct vrb_tx *tx)
+{
+	tx->stats->dequeued += vrb_is_awaited(tx);
+	fab_stats_count(tx->stats, tx->code, tx->len);
+}
+/* It has completed with one. */
+static inline void vrb_count_failed(const struct vrb_tx *tx)
+{
+	tx->stats->dequeued += vrb_is_awaited(tx);
+	tx->stats->errors++;
+}
 
 /* ---- unanswered.c ---- */
 

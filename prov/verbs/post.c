@@ -97,6 +97,7 @@ static void tx_done(struct vrb_ep *ep, uint32_t end, struct fab_cq_taker *taker)
 
 		if (__builtin_expect(tx->code == FAB_OP_MAX, 0))
 			continue;
+		vrb_count_done(tx);
 		comp = make_comp(tx->code, tx->context, tx->len);
 		fab_ep_complete_to(&ep->base, tx->code, &comp, tx->want_cq, taker);
 	}
@@ -119,6 +120,7 @@ static void tx_failed(struct vrb_ep *ep, const struct vrb_tx *tx, const struct i
 			vrb_cm_silent(ep, FI_EHOSTUNREACH, "the peer's device does not answer");
 		return;
 	}
+	vrb_count_failed(tx);
 	comp = make_comp(tx->code, tx->context, tx->len);
 	fail_wc(ep, tx->code, &comp, wc);
 }
@@ -140,10 +142,12 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	fab_pool_put(&owner->rx_pool, rx);
 	owner->rx_cnt--;
 	if (wc->status) {
+		ep->stats->errors += wc->status != IBV_WC_WR_FLUSH_ERR;
 		fail_wc(ep, code, &comp, wc);
 		return;
 	}
 	comp.len = wc->byte_len;
+	fab_stats_count(ep->stats, code, comp.len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		comp.flags |= FI_REMOTE_CQ_DATA;
 		comp.data = ntohl(wc->imm_data);
@@ -211,6 +215,7 @@ void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
 
 		if (tx->code == FAB_OP_MAX)
 			continue;
+		vrb_count_failed(tx);
 		comp = make_comp(tx->code, tx->context, tx->len);
 		post_fail(ep, tx->code, &comp, err, err, why);
 	}
@@ -258,7 +263,7 @@ void vrb_post_marker(struct vrb_ep *ep)
 	};
 	struct ibv_send_wr *bad;
 
-	*tx = (struct vrb_tx) { .ep = ep, .pos = ep->tx_tail, .code = FAB_OP_MAX };
+	*tx = (struct vrb_tx) { .ep = ep, .stats = ep->stats, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (ep->kind->aim_marker)
 		ep->kind->aim_marker(ep, &wr);
 	if (!ibv_post_send(ep->qp, &wr, &bad))

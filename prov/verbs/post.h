@@ -105,6 +105,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	if (__builtin_expect(ret, 0))
 		return ret;
 	tx->ep = ep;
+	tx->stats = ep->stats;
 	tx->context = op->context;
 	tx->len = len;
 	tx->pos = ep->tx_tail;
@@ -145,6 +146,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	if (__builtin_expect(err, 0))
 		return vrb_not_posted(ep, err == ENOMEM ? -FI_EAGAIN : -err);
 	ep->tx_tail++;
+	tx->stats->queued += vrb_is_awaited(tx);
 	return 0;
 }
 
@@ -196,6 +198,7 @@ VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 		return ret == ENOMEM ? -FI_EAGAIN : -ret;
 	}
 	ep->rx_cnt++;
+	ep->base.stats->posted[0]++;
 	return 0;
 }
 

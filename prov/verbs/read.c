@@ -51,13 +51,13 @@ static ssize_t post_requests(struct vrb_ep *ep, const struct fab_op *op)
 	if (ret)
 		return ret;
 	ep->tx[ep->tx_tail & ep->tx_mask] = (struct vrb_tx) {
-		.ep = ep, .context = op->context, .len = len, .pos = ep->tx_tail, .code = FAB_OP_READ,
-		.want_cq = fab_ep_tx_wants_comp(&ep->base, op),
+		.ep = ep, .stats = ep->stats, .context = op->context, .len = len, .pos = ep->tx_tail,
+		.code = FAB_OP_READ, .want_cq = fab_ep_tx_wants_comp(&ep->base, op),
 	};
 	ret = ibv_post_send(ep->qp, wr, &bad);
 	if (ret)
 		return ret == ENOMEM ? -FI_EAGAIN : -ret;
-	ep->tx_tail++;
+	ep->stats->queued += vrb_is_awaited(&ep->tx[ep->tx_tail++ & ep->tx_mask]);
 	ep->tx_quiet = 0;
 	return 0;
 }

@@ -275,6 +275,7 @@ static int srx_init(struct vrb_srx *srx, struct fab_domain *domain, const struct
 		return ret;
 	ep->base.ep_fid.fid.fclass = FI_CLASS_SRX_CTX;
 	ep->kind = kind;
+	ep->stats = &ep->base.stats->rest;
 	ep->srx = srx;
 	ep->rx_size = ep->reserved = info->rx_attr->size;
 	ep->rx_iov_limit = fab_min(info->rx_attr->iov_limit, (size_t) VRB_IOV_LIMIT);

@@ -10,7 +10,9 @@
 #include "verbs/ud.h"
 #include "verbs/names.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
@@ -91,11 +93,21 @@ static bool ep_name(const struct vrb_ep *ep, struct vrb_ud_name *name)
 	return true;
 }
 
+/* A name in the page of the process. */
+static void name_text(const struct vrb_ud_name *name, char text[FI_STATS_TEXT])
+{
+	char gid[INET6_ADDRSTRLEN];
+
+	inet_ntop(AF_INET6, name->gid.raw, gid, sizeof(gid));
+	snprintf(text, FI_STATS_TEXT, "ib_ud://[%s]:%u", gid, name->qpn);
+}
+
 static int ud_create(struct vrb_ep *ep)
 {
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
 	struct vrb_ud_name name;
+	char text[FI_STATS_TEXT];
 	int ret;
 
 	ret = make_own_ah(ep);
@@ -116,7 +128,11 @@ static int ud_create(struct vrb_ep *ep)
 	}
 	ep->inline_max = vrb_inline_max(ep, &attr.cap) + VRB_UD_PREFIX;
 	ep->state = VRB_EP_CONNECTED;
-	if (vrb_params.use_name_server && ep_name(ep, &name) && name.service)
+	if (!ep_name(ep, &name))
+		return 0;
+	name_text(&name, text);
+	fab_stats_ep_name_text(ep->base.stats, text);
+	if (vrb_params.use_name_server && name.service)
 		ud_of(ep)->named = vrb_named_open(&name);
 	return 0;
 
@@ -166,6 +182,15 @@ static struct fi_ops_cm ud_cm_ops = {
 
 /* ---- data ---- */
 
+static __attribute__((noinline))
+struct fi_stats_peer *stats_add(struct vrb_ep *ep, const struct vrb_ud_peer *peer, fi_addr_t addr)
+{
+	char text[FI_STATS_TEXT];
+
+	name_text(&peer->name, text);
+	return fab_stats_peers_add(&ep->peers, ep->base.stats, peer->number, text, addr);
+}
+
 static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 {
 	const struct vrb_ud_peer *peer = vrb_ud_peer(ep->base.bound.av, addr);
@@ -173,6 +198,9 @@ static ssize_t ud_aim(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
 
 	if (!peer || !wr->num_sge || wr->sg_list->length < VRB_UD_PREFIX)
 		return -FI_EINVAL;
+	tx->stats = fab_stats_peers_find(&ep->peers, peer->number);
+	if (__builtin_expect(!tx->stats, 0))
+		tx->stats = stats_add(ep, peer, addr);
 	tx->len -= VRB_UD_PREFIX;
 	wr->sg_list->addr += VRB_UD_PREFIX;
 	wr->sg_list->length -= VRB_UD_PREFIX;

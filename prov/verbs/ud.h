@@ -31,6 +31,7 @@ struct vrb_ud_peer {
 	struct vrb_ud_name name;
 	uint32_t ref;			/* insertions less removals */
 	uint32_t index;
+	uint32_t number;		/* of the insertion: no other entry of the vector ever has it */
 	struct fab_entry by_name;	/* in the vector's table, while it is not free */
 };
 

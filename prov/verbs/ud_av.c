@@ -31,6 +31,7 @@ struct vrb_ud_av {
 	struct vrb_ud_peer *chunk[CHUNKS];	/* owned */
 	struct fab_table by_name;	/* struct vrb_ud_peer.by_name: each address once */
 	struct vrb_gids gids;		/* of the port at the time of fi_av_open() */
+	uint32_t number;		/* insertions of new addresses so far */
 };
 
 static struct vrb_ud_av *av_of(const struct fid_av *fid)
@@ -136,6 +137,7 @@ static int insert_one(struct vrb_ud_av *av, const struct vrb_ud_name *name, fi_a
 	peer->name = *name;
 	peer->ref = 1;
 	peer->index = (uint32_t) index;
+	peer->number = av->number++;
 	fab_table_add(&av->by_name, &peer->by_name, hash);
 	peer->ah = ah;
 	if (index == atomic_load_explicit(&av->base.cnt, memory_order_relaxed))

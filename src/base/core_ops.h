@@ -127,6 +127,10 @@ struct fab_core_ops {
 	struct fi_stats_page *(*stats_page)(void);
 	/* Constant. */
 	const struct fab_monitor *monitor;
+	/* Pending operations were just looked through: if one has waited for FI_STUCK_AFTER, print what waits. Returns
+	 * the nanoseconds until the next one will have, or 0: there is none, or nobody asked. Any thread; an engine's
+	 * lock may be held. */
+	uint64_t (*stats_stuck)(void);
 };
 
 /* Our core's table, or NULL if another core loaded the provider. internal is provider->context.internal. */

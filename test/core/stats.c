@@ -66,6 +66,56 @@ static void two_that_wait_for_each_other_are_a_cycle(void **state)
 	free(page);
 }
 
+/* Something that waits, in any state that there may be, whether it makes sense there or not. */
+static void make_nonsense(struct fi_stats_pending *pending, uint64_t since)
+{
+	*pending = (struct fi_stats_pending) {
+		.since = since, .number = next_random() % 3, .cnt = next_random() % 3, .tag = next_random(),
+		.ignore = next_random() % 2 ? next_random() : 0, .len = next_random(),
+		.peer = (uint32_t) (next_random() % 200), .op = (uint8_t) (next_random() % FI_STATS_OPS),
+		.state = (uint8_t) (next_random() % FI_STATS_STATES), .flags = (uint16_t) (next_random() % 16),
+	};
+}
+
+static void fill_with_nonsense(struct fi_stats_page *page)
+{
+	const uint64_t since = page->header.open_ticks + 1;
+
+	for (int i = 0; i < FI_STATS_PEER_KINDS; i++) {
+		make_nonsense(&page->peer[0].pending[i], since);
+		make_nonsense(&page->ep[0].rest.pending[i], since);
+	}
+	for (int i = 0; i < FI_STATS_EP_KINDS; i++)
+		make_nonsense(&page->ep[0].pending[i], since);
+	make_nonsense(&page->wait[0].pending, since);
+	page->wait[0].used = FI_STATS_LIVE;
+	page->wait[0].deferred = (uint32_t) (next_random() % 2);
+	page->ep[0].fclass = (uint32_t) (next_random() % 12);
+	page->ep[0].type = (uint32_t) (next_random() % 4);
+	page->peer[0].carrier = (uint16_t) (next_random() % 8);
+	page->peer[0].conn = (uint16_t) (next_random() % 6);
+	page->figure[0] = (struct fi_stats_figure) { .used = FI_STATS_LIVE, .value = next_random(),
+						     .name = "x_held_y" };
+}
+
+/* Each state is told in words, also where no release would write it. */
+static void nonsense_is_told(void **state)
+{
+	struct fi_stats_page *page = calloc(2, sizeof(*page));
+	struct fi_stats_verdict verdict;
+	static char text[65536];
+
+	(void) state;
+	for (int i = 0; i < 2000; i++) {
+		make_pages(page);
+		fill_with_nonsense(&page[0]);
+		assert_true(explain(page, text, sizeof(text), &verdict) < sizeof(text));
+		assert_non_null(strstr(text, "pid 100"));
+		assert_null(strstr(text, "(null)"));
+	}
+	free(page);
+}
+
 /* A reader must not read outside of a page, nor take long, whatever is in it. */
 static void rubbish_does_no_harm(void **state)
 {
@@ -120,6 +170,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_that_wait_for_each_other_are_a_cycle),
+		cmocka_unit_test(nonsense_is_told),
 		cmocka_unit_test(rubbish_does_no_harm),
 		cmocka_unit_test(object_hands_out_the_page),
 		cmocka_unit_test(times_do_not_overflow),

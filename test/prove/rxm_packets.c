@@ -38,6 +38,7 @@ static struct rxm_ep ep;
 static struct rxm_peer peer;
 static struct rxm_conn conn;
 static struct rxm_rx rx;
+static struct fi_stats_ep stats;
 static struct rxm_tx request, made;
 static struct rxm_buf request_buf;
 static struct fab_rx receive;
@@ -271,6 +272,8 @@ int main(void)
 
 	conn.ep = &ep;
 	conn.peer = &peer;
+	conn.stats = &stats.rest;
+	ep.base.stats = &stats;
 	rx.conn = &conn;
 	ep.base.info = &info;
 	ep.base.domain = &domain.base;

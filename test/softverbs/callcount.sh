@@ -13,8 +13,9 @@ command -v valgrind >/dev/null || skip_all "there is no valgrind"
 read -ra cc <<<"$CC"
 "${cc[@]}" -O2 -g -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
-# What of a call is not its own: the device's, and looks for events of connections, which go by the clock.
-not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event)$'
+# What of a call is not its own: the device's, and what goes by the clock: looks for events of connections, and through what is
+# pending.
+not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|fab_survey_run)$'
 
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
 # device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.

@@ -1,35 +1,49 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * A process that gets stuck as it is told. player TYPE: opens an endpoint of tcp (rdm), or a passive one (msg), says
- * "name HEX", and obeys lines on its standard input; it answers each with "ok". It makes no call of the library but
- * those:
+ * A process that gets stuck as it is told. player TYPE [PROVIDER]: opens an endpoint (rdm, dgram), or a passive one
+ * (msg), says "name HEX", and obeys lines on its standard input; it answers each with "ok". It makes no call of the
+ * library but those:
  *
  *	peer HEX		insert an address; the first is 0
- *	send PEER TAG LEN FLAG	post a tagged send; FLAG is none, delivery, more
- *	recv PEER TAG LEN	post a tagged receive from a peer (-1: any)
+ *	send PEER TAG LEN FLAG	post a send, tagged where the provider has tags; FLAG is none, delivery, more
+ *	trigger PEER TAG LEN N	the same, triggered when a counter that nothing counts on reaches N
+ *	recv PEER TAG LEN	post a receive from a peer (-1: any)
  *	region LEN		register memory, and say "region ADDR KEY"
- *	read|write|fetch PEER LEN ADDR KEY FLAG		FLAG is none, fence, delivery
+ *	read|write|fetch|atomic PEER LEN ADDR KEY FLAG		FLAG is none, fence, delivery
+ *	join N			begin to join a group of the first N addresses
+ *	joined			make progress until the join is complete
+ *	barrier			begin a barrier in that group
  *	connect HEX		MSG: connect, without waiting for the answer
+ *	request			MSG: make progress until there is a connection request
+ *	accept			MSG: accept it
+ *	connected		MSG: make progress until the endpoint is connected
+ *	fork			make a child that rests, and say "child PID"
+ *	exec			become another program, which rests
  *	look			make progress until the next line
  *	sleep			fi_cq_sread() for ever
  *	count N			fi_cntr_wait() for ever
  */
 #include <errno.h>
 #include <poll.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_atomic.h>
 #include <rdma/fi_cm.h>
+#include <rdma/fi_collective.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
+#include <rdma/fi_trigger.h>
 
 #define BUF_LEN	(64u << 20)
 
@@ -43,6 +57,10 @@ static struct fid_cq *cq;
 static struct fid_cntr *cntr;
 static struct fid_av *av;
 static struct fid_mr *mr;
+static struct fid_mc *group;
+static struct fi_info *asks;	/* of a connection request */
+static const char *provider = "tcp";
+static void *desc;
 static char *buf;
 
 #define MUST(call)									\
@@ -76,25 +94,40 @@ static size_t read_hex(const char *hex, unsigned char *to, size_t size)
 	return len;
 }
 
-static void open_endpoint(void)
+static void open_endpoint(struct fi_info *from)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED, .wait_obj = FI_WAIT_UNSPEC };
 	struct fi_cntr_attr cntr_attr = { .wait_obj = FI_WAIT_UNSPEC };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
 
-	MUST(fi_domain(fabric, info, &domain, NULL));
-	MUST(fi_endpoint(domain, info, &ep, NULL));
+	MUST(fi_domain(fabric, from, &domain, NULL));
+	MUST(fi_endpoint(domain, from, &ep, NULL));
 	MUST(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	MUST(fi_cntr_open(domain, &cntr_attr, &cntr, NULL));
 	MUST(fi_ep_bind(ep, &cq->fid, FI_SEND | FI_RECV));
-	MUST(fi_ep_bind(ep, &cntr->fid, FI_SEND | FI_READ | FI_WRITE));
-	if (info->ep_attr->type == FI_EP_MSG) {
+	MUST(fi_ep_bind(ep, &cntr->fid, FI_SEND | (info->caps & FI_RMA ? FI_READ | FI_WRITE : 0)));
+	if (info->ep_attr->type == FI_EP_MSG || (info->caps & FI_COLLECTIVE))
 		MUST(fi_ep_bind(ep, &eq->fid, 0));
-	} else {
+	if (info->ep_attr->type != FI_EP_MSG) {
 		MUST(fi_av_open(domain, &av_attr, &av, NULL));
 		MUST(fi_ep_bind(ep, &av->fid, 0));
 	}
 	MUST(fi_enable(ep));
+	if (info->domain_attr->mr_mode & FI_MR_LOCAL) {
+		MUST(fi_mr_reg(domain, buf, BUF_LEN, FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
+			       FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+		desc = fi_mr_desc(mr);
+	}
+}
+
+/* What a provider has of the abilities that players use. */
+static uint64_t caps_of(enum fi_ep_type type)
+{
+	if (type == FI_EP_DGRAM)
+		return FI_MSG;
+	if (type == FI_EP_MSG)
+		return FI_MSG | FI_RMA | FI_ATOMIC;
+	return FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | FI_DIRECTED_RECV | FI_COLLECTIVE | FI_TRIGGER;
 }
 
 static void open_all(const char *type)
@@ -102,11 +135,12 @@ static void open_all(const char *type)
 	struct fi_info *hints = fi_allocinfo();
 	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_UNSPEC };
 
-	hints->fabric_attr->prov_name = strdup("tcp");
-	hints->ep_attr->type = strcmp(type, "msg") ? FI_EP_RDM : FI_EP_MSG;
-	hints->caps = FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC | (strcmp(type, "msg") ? FI_DIRECTED_RECV : 0);
+	hints->fabric_attr->prov_name = strdup(provider);
+	hints->ep_attr->type = !strcmp(type, "msg") ? FI_EP_MSG : !strcmp(type, "rdm") ? FI_EP_RDM : FI_EP_DGRAM;
+	hints->caps = caps_of(hints->ep_attr->type);
 	hints->mode = FI_CONTEXT;
-	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
 	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
 	MUST(fi_fabric(info->fabric_attr, &fabric, NULL));
 	MUST(fi_eq_open(fabric, &eq_attr, &eq, NULL));
@@ -117,7 +151,7 @@ static void open_all(const char *type)
 		MUST(fi_listen(pep));
 		say_name(&pep->fid);
 	} else {
-		open_endpoint();
+		open_endpoint(info);
 		say_name(&ep->fid);
 	}
 }
@@ -128,32 +162,63 @@ static uint64_t flag_of(const char *name)
 	       !strcmp(name, "more") ? FI_MORE : 0;
 }
 
-static void do_send(fi_addr_t peer, uint64_t tag, size_t len, const char *flag)
+static void do_send(fi_addr_t peer, uint64_t tag, size_t len, uint64_t flags, void *context)
 {
 	struct iovec iov = { buf, len };
-	struct fi_msg_tagged msg = { .msg_iov = &iov, .iov_count = 1, .addr = peer, .tag = tag };
+	struct fi_msg_tagged tagged = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer, .tag = tag, .context = context,
+	};
+	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer, .context = context };
 
-	MUST(fi_tsendmsg(ep, &msg, flag_of(flag) | FI_COMPLETION));
+	if (info->caps & FI_TAGGED)
+		MUST(fi_tsendmsg(ep, &tagged, flags | FI_COMPLETION));
+	else
+		MUST(fi_sendmsg(ep, &msg, flags | FI_COMPLETION));
+}
+
+static void do_trigger(fi_addr_t peer, uint64_t tag, size_t len, size_t threshold)
+{
+	static struct fi_triggered_context context = { .event_type = FI_TRIGGER_THRESHOLD };
+	struct fi_cntr_attr attr = { .wait_obj = FI_WAIT_UNSPEC };
+	struct fid_cntr *idle;
+
+	MUST(fi_cntr_open(domain, &attr, &idle, NULL));
+	context.trigger.threshold.cntr = idle;
+	context.trigger.threshold.threshold = threshold;
+	do_send(peer, tag, len, FI_TRIGGER, &context);
+}
+
+static void do_recv(fi_addr_t peer, uint64_t tag, size_t len)
+{
+	if (info->caps & FI_TAGGED)
+		MUST(fi_trecv(ep, buf, len, desc, peer, tag, 0, NULL));
+	else
+		MUST(fi_recv(ep, buf, len, desc, peer, NULL));
 }
 
 static void do_access(const char *what, fi_addr_t peer, size_t len, uint64_t addr, uint64_t key, const char *flag)
 {
 	struct iovec iov = { buf, len };
 	struct fi_rma_iov rma = { addr, len, key };
-	struct fi_msg_rma msg = { .msg_iov = &iov, .iov_count = 1, .addr = peer, .rma_iov = &rma, .rma_iov_count = 1 };
+	struct fi_msg_rma msg = {
+		.msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = peer, .rma_iov = &rma, .rma_iov_count = 1,
+	};
 	uint64_t flags = flag_of(flag) | FI_COMPLETION;
 
 	if (!strcmp(what, "read"))
 		MUST(fi_readmsg(ep, &msg, flags));
 	else if (!strcmp(what, "write"))
 		MUST(fi_writemsg(ep, &msg, flags));
+	else if (!strcmp(what, "atomic"))
+		MUST(fi_atomic(ep, buf, 1, desc, peer, addr, key, FI_UINT64, FI_SUM, NULL));
 	else
-		MUST(fi_fetch_atomic(ep, buf, 1, NULL, buf + 64, NULL, peer, addr, key, FI_UINT64, FI_SUM, NULL));
+		MUST(fi_fetch_atomic(ep, buf, 1, desc, buf + 64, desc, peer, addr, key, FI_UINT64, FI_SUM, NULL));
 }
 
 static void do_region(size_t len)
 {
-	MUST(fi_mr_reg(domain, buf, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	if (!mr)
+		MUST(fi_mr_reg(domain, buf, len, FI_REMOTE_READ | FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	printf("region %llu %llu\n", (unsigned long long) (uintptr_t) buf, (unsigned long long) fi_mr_key(mr));
 }
 
@@ -174,6 +239,88 @@ static void do_look(void)
 	}
 }
 
+/* Make progress until the event queue has an event of this kind. */
+static void await(uint32_t kind, struct fi_eq_cm_entry *event)
+{
+	union {
+		struct fi_eq_cm_entry cm;
+		uint8_t room[256];
+	} entry;
+	uint32_t found = 0;
+	ssize_t ret = 0;
+
+	while (found != kind) {
+		ret = fi_eq_read(eq, &found, &entry, sizeof(entry), 0);
+		if (ret != -FI_EAGAIN)
+			MUST(ret);
+		if (cq)
+			fi_cq_read(cq, NULL, 0);
+	}
+	*event = entry.cm;
+}
+
+static void do_join(size_t cnt)
+{
+	struct fi_av_set_attr attr = { .count = cnt, .start_addr = 0, .end_addr = cnt - 1, .stride = 1 };
+	struct fid_av_set *set;
+
+	MUST(fi_av_set(av, &attr, &set, NULL));
+	MUST(fi_join_collective(ep, FI_ADDR_NOTAVAIL, set, 0, &group, NULL));
+}
+
+/* MSG endpoints. False: it is another command. */
+static bool connect_as_told(const char *word, const char *hex)
+{
+	struct fi_eq_cm_entry event;
+	unsigned char name[64];
+
+	if (!strcmp(word, "connect")) {
+		read_hex(hex, name, sizeof(name));
+		open_endpoint(info);
+		MUST(fi_connect(ep, name, NULL, 0));
+	} else if (!strcmp(word, "request")) {
+		await(FI_CONNREQ, &event);
+		asks = event.info;
+	} else if (!strcmp(word, "accept")) {
+		open_endpoint(asks);
+		MUST(fi_accept(ep, NULL, 0));
+	} else if (!strcmp(word, "connected")) {
+		await(FI_CONNECTED, &event);
+	} else {
+		return false;
+	}
+	return true;
+}
+
+/* Collectives, likewise. */
+static bool join_as_told(const char *word, const char *cnt)
+{
+	struct fi_eq_cm_entry event;
+
+	if (!strcmp(word, "join"))
+		do_join(strtoull(cnt, NULL, 0));
+	else if (!strcmp(word, "joined"))
+		await(FI_JOIN_COMPLETE, &event);
+	else if (!strcmp(word, "barrier"))
+		MUST(fi_barrier(ep, fi_mc_addr(group), NULL));
+	else
+		return false;
+	return true;
+}
+
+static void do_fork(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	MUST(child);
+	printf("child %d\n", (int) child);
+}
+
 static void obey(char *line)
 {
 	char word[16], a[512], b[32] = "", c[32] = "", d[32] = "", e[32] = "";
@@ -186,21 +333,25 @@ static void obey(char *line)
 		read_hex(a, name, sizeof(name));
 		MUST(fi_av_insert(av, name, 1, NULL, 0, NULL));
 	} else if (!strcmp(word, "send")) {
-		do_send(strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0), d);
+		do_send(strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0), flag_of(d), NULL);
+	} else if (!strcmp(word, "trigger")) {
+		do_trigger(strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0), strtoull(d, NULL, 0));
 	} else if (!strcmp(word, "recv")) {
-		MUST(fi_trecv(ep, buf, strtoull(c, NULL, 0), NULL, *a == '-' ? FI_ADDR_UNSPEC : strtoull(a, NULL, 0),
-			      strtoull(b, NULL, 0), 0, NULL));
+		do_recv(*a == '-' ? FI_ADDR_UNSPEC : strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0));
 	} else if (!strcmp(word, "region")) {
 		do_region(strtoull(a, NULL, 0));
-	} else if (!strcmp(word, "read") || !strcmp(word, "write") || !strcmp(word, "fetch")) {
+	} else if (!strcmp(word, "read") || !strcmp(word, "write") || !strcmp(word, "fetch") ||
+		   !strcmp(word, "atomic")) {
 		do_access(word, strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0),
 			  strtoull(d, NULL, 0), e);
-	} else if (!strcmp(word, "connect")) {
-		read_hex(a, name, sizeof(name));
-		open_endpoint();
-		MUST(fi_connect(ep, name, NULL, 0));
+	} else if (!connect_as_told(word, a)) {
+		join_as_told(word, a);
 	}
 	printf("ok\n");
+	if (!strcmp(word, "fork"))
+		do_fork();
+	if (!strcmp(word, "exec"))
+		execlp("cat", "cat", NULL);
 	if (!strcmp(word, "look"))
 		do_look();
 	else if (!strcmp(word, "sleep"))
@@ -215,6 +366,8 @@ int main(int argc, char **argv)
 	size_t len = 0;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (argc > 2)
+		provider = argv[2];
 	open_all(argc > 1 ? argv[1] : "rdm");
 	/* unbuffered, so that poll() knows whether there is another line */
 	while (read(0, &line[len], 1) == 1) {

@@ -68,6 +68,7 @@ struct fab_coll_op {
 					 * positive FI_E*; or 0 */
 	uint32_t at;
 	uint64_t tag;			/* round is 0 */
+	uint64_t number;		/* counts those of the endpoint */
 	struct fab_coll_call call;
 	struct fab_coll_plan plan;
 	struct fab_coll_message out, in;
@@ -86,6 +87,7 @@ struct fab_coll {
 	struct fab_group **slot;		/* owned; indexed by the slot in fi_mc_addr() */
 	size_t slot_cnt;
 	uint32_t op_cnt;		/* operations outstanding */
+	uint64_t op_number;		/* operations so far */
 	struct fab_coll_dead dead[FAB_COLL_DEAD_MAX];
 	unsigned dead_next;
 };

@@ -65,11 +65,16 @@ static void join_done(struct fab_coll_op *op)
 static void coll_op_report(struct fab_coll_op *op)
 {
 	struct fab_ep *ep = op->group->coll->ep;
+	struct fi_stats_peer *stats = &ep->stats->rest;	/* of all members */
 	const struct fab_comp comp = {
 		.context = op->context, .flags = FI_COLLECTIVE, .src = FI_ADDR_NOTAVAIL,
 		.len = op->call.kind == FI_BARRIER ? 0 : op->call.count * fab_atomic_size(op->call.datatype),
 	};
 
+	if (op->err)
+		stats->errors++;
+	else
+		fab_stats_count(stats, FAB_OP_COLLECTIVE, comp.len);
 	if (op->err)
 		fab_ep_fail(ep, FAB_OP_COLLECTIVE, &comp, &(struct fab_cq_fail) { .err = op->err,
 			    .prov_errno = op->err, .text = "a member of the group has failed, or left it" });
@@ -308,10 +313,47 @@ int fab_group_queue(struct fab_group *group, struct fab_coll_op *op)
 	op->out = op->in = (struct fab_coll_message) { .hook.done = message_done, .op = op };
 	op->tag = is_join(op) ? group->hash : group->id | (uint64_t) group->seq++ << 8;
 	group->coll->op_cnt++;
+	op->number = ++group->coll->op_number;
 	fab_list_add_tail(&group->ops, &op->link);
 	if (group->ops.next == &op->link)
 		fab_group_run(group);
 	return 0;
+}
+
+/* ---- the page of the process ---- */
+
+/* The member for whose message an operation waits, or that has not taken the one from here. */
+static fi_addr_t member_waited_for(const struct fab_coll_op *op)
+{
+	const struct fab_coll_step *step = &op->plan.step[op->at];
+
+	if (op->at >= op->plan.cnt || (!op->in.busy && !op->out.busy))
+		return FI_ADDR_NOTAVAIL;
+	return op->group->member[op->in.busy ? step->from : step->to];
+}
+
+uint64_t fab_coll_survey(const struct fab_coll *coll, uint32_t (*record)(const struct fab_ep *ep, fi_addr_t member))
+{
+	struct fi_stats_pending *pending = &coll->ep->stats->pending[FI_STATS_EP_COLLECTIVE];
+	const struct fab_coll_op *oldest = NULL;
+	struct fab_list *link;
+	fi_addr_t member;
+	uint32_t peer;
+
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, const struct fab_group, link);
+		const struct fab_coll_op *op = fab_list_first(&group->ops, const struct fab_coll_op, link);
+
+		if (op && (!oldest || op->number < oldest->number))
+			oldest = op;
+	}
+	member = oldest ? member_waited_for(oldest) : FI_ADDR_NOTAVAIL;
+	peer = member == FI_ADDR_NOTAVAIL ? UINT32_MAX : record(coll->ep, member);
+	fab_stats_pending(pending, !oldest ? NULL : &(struct fi_stats_pending) {
+		.number = oldest->number, .cnt = coll->op_cnt, .peer = peer, .op = FI_STATS_COLLECTIVE,
+		.state = FI_STATS_MEMBERS, .flags = peer != UINT32_MAX ? FI_STATS_PEER : 0,
+	});
+	return coll->op_cnt;
 }
 
 /* ---- what arrives ---- */

@@ -82,6 +82,10 @@ bool fab_coll_waits_for(const struct fab_coll *coll, fi_addr_t peer);
 /* True if there are groups, including closed ones that still have a message of an aborted operation under way. */
 bool fab_coll_lingers(const struct fab_coll *coll);
 
+/* Write the oldest operation of a collective to the page of the process (common/stats), as what waits at the endpoint.
+ * record: the index of the record of a member, or UINT32_MAX. Returns the number of operations. */
+uint64_t fab_coll_survey(const struct fab_coll *coll, uint32_t (*record)(const struct fab_ep *ep, fi_addr_t member));
+
 /* ---- slots of operation tables ---- */
 
 /* fi_ops_cm.join of an endpoint with FI_COLLECTIVE. */

@@ -142,8 +142,9 @@ struct fab_domain_events {
 
 /* Triggered operations and deferred work that have not begun, for the room of triggers. */
 struct fab_domain_works {
-	pthread_mutex_t lock;		/* guards list; an engine's lock may be held */
+	pthread_mutex_t lock;		/* guards the rest; an engine's lock may be held */
 	struct fab_list list;
+	uint64_t number;		/* works so far */
 };
 
 struct fab_domain {

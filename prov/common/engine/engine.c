@@ -40,7 +40,8 @@
 #define EPOLL_PASSES_WORDS	128U	/* the same if data comes by words alone: epoll has only what begins and ends */
 #define EPOLL_WORDS_NS		100000	/* ... and after that not sooner than so long after the last time */
 #define EPOLL_EVENTS		64
-#define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one */
+#define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one, ... */
+#define DIRECT_TICKS		((uint64_t) 1 << 30)	/* ... and after some 0.5 s */
 #define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
 #define AWAY_NS			250000	/* length of a pause, after which the thread checks again */
 
@@ -564,9 +565,17 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 /* A pass begins, and CQs may read the hardware queue themselves again. */
 static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
 {
+	uint64_t now = engine->stats.record->last_pass, looks = DIRECT_LOOKS;
+	uint64_t each = (now - engine->stats.renewed) / (engine->stats.granted + 1);
+
 	if (engine->direct.looks_left < 0)
 		engine->epoll.since = EPOLL_PASSES;
-	engine->direct.looks_left = engine->direct.queue ? DIRECT_LOOKS : 0;
+	/* an application that looks rarely makes more passes, so that the time of its last one is known */
+	if (each > DIRECT_TICKS / DIRECT_LOOKS && fab_clock == &fab_system_clock)
+		looks = DIRECT_TICKS / each;
+	engine->stats.renewed = now;
+	engine->stats.granted = engine->direct.queue ? (unsigned) looks : 0;
+	engine->direct.looks_left = (int) engine->stats.granted;
 }
 
 /* What a pass does before it looks, and after it, if anything asks for it: each sets engine->chores. */

@@ -219,6 +219,9 @@ struct fab_engine_stats {
 	struct fi_stats_engine *record;	/* owned */
 	struct fab_list surveys;
 	struct fab_timer timer;		/* wakes a sleeper once for a survey */
+	uint64_t again_ns;		/* a sleeper wakes for another survey after this time; 0: it does not */
+	uint64_t renewed;		/* ticks of the pass that last permitted direct reads, and ... */
+	unsigned granted;		/* ... so many of them */
 	bool due;			/* something may have happened since the last survey, and the timer may wake
 					 * a sleeper for it. Not for one outside, whose descriptor means something */
 	bool fired;			/* the timer has fired since a sleeper woke */

@@ -24,6 +24,7 @@ void fab_survey_run(struct fab_engine *engine)
 	record->pending = cnt;
 	record->passes = engine->pass_cnt;
 	record->surveyed = fab_ticks();
+	engine->stats.again_ns = fab_stats_stuck(engine->prov);
 }
 
 static void timer_fire(struct fab_timer *timer)
@@ -50,6 +51,7 @@ __attribute__((noinline)) void fab_stats_pass_rare(struct fab_engine *engine, ui
 		return;
 	record->longest_gap = gap;
 	record->longest_gap_end = now;
+	fab_stats_gap(gap);
 }
 
 void fab_stats_sleep(struct fab_engine *engine)
@@ -59,14 +61,15 @@ void fab_stats_sleep(struct fab_engine *engine)
 	record->last_sleep = fab_ticks();
 	if (!engine->stats.due && record->last_sleep - record->surveyed > FAB_STATS_SURVEY / 16)
 		fab_survey_run(engine);
-	if (!engine->stats.due || fab_list_empty(&engine->stats.surveys) || !fab_list_empty(&engine->stats.timer.link))
+	if (fab_list_empty(&engine->stats.surveys) || !fab_list_empty(&engine->stats.timer.link))
 		return;
-	if (record->last_sleep - record->surveyed > FAB_STATS_SURVEY) {
+	if (engine->stats.due && record->last_sleep - record->surveyed > FAB_STATS_SURVEY) {
 		engine->stats.due = false;
 		fab_survey_run(engine);
-	} else {
-		fab_timer_start(engine, &engine->stats.timer, fab_now_ns() + SLEEPER_NS);
 	}
+	if (engine->stats.due || engine->stats.again_ns)
+		fab_timer_start(engine, &engine->stats.timer,
+				fab_now_ns() + (engine->stats.due ? SLEEPER_NS : engine->stats.again_ns));
 }
 
 void fab_survey_add(struct fab_engine *engine, struct fab_survey *survey)

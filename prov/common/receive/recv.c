@@ -265,8 +265,9 @@ static void survey_class(const struct fab_recv *recv, enum fab_msg_class class, 
 {
 	const struct fab_match *queue = &recv->queue[class];
 	const struct fab_posted *first = fab_list_first(&queue->posted_order, struct fab_posted, order);
-	bool any = first && (first->src == FI_ADDR_UNSPEC ||
-			     (recv->grouped && (uint32_t) first->src == UINT32_MAX));
+	bool connected = recv->ep->type == FI_EP_MSG;	/* to the only peer from which a message can come */
+	bool any = first && !connected && (first->src == FI_ADDR_UNSPEC ||
+					   (recv->grouped && (uint32_t) first->src == UINT32_MAX));
 	struct fi_stats_pending what = {
 		.cnt = queue->posted_cnt, .peer = UINT32_MAX, .op = FAB_OP_RECV + class, .state = FI_STATS_POSTED,
 		.flags = (class != FAB_CLASS_MSG ? FI_STATS_TAGGED : 0) | (any ? FI_STATS_ANY_SOURCE : 0),
@@ -278,7 +279,7 @@ static void survey_class(const struct fab_recv *recv, enum fab_msg_class class, 
 		what.ignore = first->ignore;
 		what.len = fab_container(first, const struct fab_rx, posted)->len;
 		what.peer = any || !peer ? UINT32_MAX : peer(recv, first->src);
-		what.flags |= what.peer != UINT32_MAX ? FI_STATS_PEER : 0;
+		what.flags |= what.peer != UINT32_MAX ? FI_STATS_PEER : connected ? FI_STATS_ANY_SOURCE : 0;
 	}
 	fab_stats_pending(pending, first ? &what : NULL);
 }

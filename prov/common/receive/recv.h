@@ -139,6 +139,15 @@ void fab_recv_fini(struct fab_recv *recv);
  * record `ep`. peer: the index of the record of the peer at a source of matching, or UINT32_MAX; or NULL. */
 void fab_recv_survey(const struct fab_recv *recv, struct fi_stats_ep *ep,
 		     uint32_t (*peer)(const struct fab_recv *recv, fi_addr_t src));
+/* Count a receive that ends, in the record of the peer. */
+static inline void fab_recv_count(struct fi_stats_peer *stats, const struct fab_into *into, const struct fab_msg *msg,
+				  const struct fab_cq_fail *fail)
+{
+	if (__builtin_expect(fail || into->take < msg->len, 0))
+		stats->errors++;
+	else
+		fab_stats_count(stats, FAB_OP_RECV + msg->class, msg->len);
+}
 /* Set whether sources include a peer group. Call it between init and first use. */
 void fab_recv_set_grouped(struct fab_recv *recv, bool grouped);
 

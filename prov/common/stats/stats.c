@@ -16,6 +16,9 @@
 #include "base/core_ops.h"
 #include "base/forks.h"
 #include "base/probe.h"
+#include "base/table.h"
+
+#define NUMBERS_MAX	65536	/* further peers share a record */
 
 /* In place of the page where another core loaded the provider. */
 static struct fi_stats_page nowhere;
@@ -160,6 +163,11 @@ void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *
 	fab_stats_event(ep, NULL, FI_STATS_EV_OPENED, 0);
 }
 
+void fab_stats_ep_name_text(struct fi_stats_ep *ep, const char *addr)
+{
+	copy_text(ep->addr, sizeof(ep->addr), addr);
+}
+
 void fab_stats_ep_name(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t incarnation)
 {
 	if (addr && addr->sa_family)
@@ -201,16 +209,13 @@ static struct fi_stats_peer *peer_again(struct fi_stats_ep *ep, const char *addr
 	return NULL;
 }
 
-struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr)
+struct fi_stats_peer *fab_stats_peer_get_text(struct fi_stats_ep *ep, const char *text, fi_addr_t fi_addr)
 {
 	struct fi_stats_page *page = known;
 	struct fi_stats_peer *peer, *oldest;
-	char text[FI_STATS_TEXT] = "";
 
 	if (!in_page(ep))
 		return &ep->rest;
-	if (addr && addr->sa_family)
-		fab_addr_to_str(addr, text, sizeof(text));
 	peer = peer_again(ep, text, &oldest);
 	if (peer) {
 		peer->incarnation = peer->pid = 0;
@@ -230,6 +235,15 @@ struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct so
 	copy_text(peer->addr, sizeof(peer->addr), text);
 	show(&peer->used, FI_STATS_LIVE);
 	return peer;
+}
+
+struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr)
+{
+	char text[FI_STATS_TEXT] = "";
+
+	if (addr && addr->sa_family)
+		fab_addr_to_str(addr, text, sizeof(text));
+	return fab_stats_peer_get_text(ep, text, fi_addr);
 }
 
 uint32_t fab_stats_peer_mention(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr)
@@ -306,6 +320,32 @@ uint32_t fab_stats_peer_index(const struct fi_stats_ep *ep, const struct fi_stat
 	const struct fi_stats_page *page = known;
 
 	return peer == &ep->rest || !in_page(peer) ? UINT32_MAX : (uint32_t) (peer - page->peer);
+}
+
+struct fi_stats_peer *fab_stats_peers_add(struct fab_stats_peers *peers, struct fi_stats_ep *ep, uint64_t number,
+					  const char *addr, fi_addr_t fi_addr)
+{
+	if (number >= NUMBERS_MAX || fab_grow(&peers->of, &peers->cnt, number, sizeof(*peers->of)))
+		return &ep->rest;
+	if (!peers->of[number])
+		peers->of[number] = fab_stats_peer_get_text(ep, addr, fi_addr);
+	return peers->of[number];
+}
+
+void fab_stats_peers_forget(struct fab_stats_peers *peers, struct fi_stats_ep *ep, uint64_t number)
+{
+	struct fi_stats_peer *peer = fab_stats_peers_find(peers, number);
+
+	if (!peer)
+		return;
+	fab_stats_peer_put(ep, peer);
+	peers->of[number] = NULL;
+}
+
+void fab_stats_peers_fini(struct fab_stats_peers *peers)
+{
+	free(peers->of);
+	*peers = (struct fab_stats_peers) { .of = NULL };
 }
 
 /* ---- pending operations ---- */
@@ -439,6 +479,14 @@ void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct
 	copy_text(error->text, sizeof(error->text), text);
 	__atomic_store_n(&error->number, number, __ATOMIC_RELEASE);
 	fab_stats_event(ep, NULL, FI_STATS_EV_ERROR, (uint64_t) err);
+}
+
+uint64_t fab_stats_stuck(const struct fi_provider *prov)
+{
+	const struct fab_core_ops *core = prov ? fab_core_ops(prov->context.internal) : NULL;
+
+	return core && core->size >= offsetof(struct fab_core_ops, stats_stuck) + sizeof(core->stats_stuck) &&
+	       core->stats_stuck ? core->stats_stuck() : 0;
 }
 
 /* ---- figures ---- */

@@ -45,11 +45,14 @@ void fab_stats_ep_enabled(struct fi_stats_ep *ep, const struct fi_stats_engine *
 /* A record that nobody sees, in place of that of an endpoint without one (unit tests). */
 struct fi_stats_ep *fab_stats_nobody(void);
 /* Where peers find it: addr may be NULL, incarnation 0. */
+void fab_stats_ep_name_text(struct fi_stats_ep *ep, const char *addr);
 void fab_stats_ep_name(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t incarnation);
 
 /* A record for a peer of the endpoint: the one that it had before, a free one, or ep->rest. addr NULL: its address is
  * not known yet. */
 struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr);
+/* The same for a peer whose address is this text, in the form of FI_ADDR_STR. */
+struct fi_stats_peer *fab_stats_peer_get_text(struct fi_stats_ep *ep, const char *addr, fi_addr_t fi_addr);
 /* The index of the record of a peer to which there is no connection; it gets one, as one that has gone. UINT32_MAX: the
  * table is full. */
 uint32_t fab_stats_peer_mention(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr);
@@ -63,6 +66,25 @@ void fab_stats_rest_name(struct fi_stats_ep *ep, const struct sockaddr *addr, co
 /* The state of its connection changes. */
 void fab_stats_peer_conn(struct fi_stats_ep *ep, struct fi_stats_peer *peer, enum fi_stats_conn conn,
 			 enum fi_stats_carrier carrier);
+
+/* The records of peers that have no connection, by a small number for each, such as its fi_addr_t. Zeroed before use.
+ * The lock of the engine is held for all of these. */
+struct fab_stats_peers {
+	struct fi_stats_peer **of;	/* owned */
+	size_t cnt;
+};
+/* The record of a peer, or NULL: it has none yet. */
+static inline struct fi_stats_peer *fab_stats_peers_find(const struct fab_stats_peers *peers, uint64_t number)
+{
+	return __builtin_expect(number < peers->cnt, 1) ? peers->of[number] : NULL;
+}
+/* Give it one. Returns ep->rest if there is no memory, or the number is large. */
+struct fi_stats_peer *fab_stats_peers_add(struct fab_stats_peers *peers, struct fi_stats_ep *ep, uint64_t number,
+					  const char *addr, fi_addr_t fi_addr);
+/* The peer has gone, and the number may be used again. */
+void fab_stats_peers_forget(struct fab_stats_peers *peers, struct fi_stats_ep *ep, uint64_t number);
+/* Free the memory. The records stay those of the endpoint. */
+void fab_stats_peers_fini(struct fab_stats_peers *peers);
 
 /* One operation of len bytes has succeeded: three instructions, where code is a constant. */
 static inline __attribute__((always_inline))
@@ -109,6 +131,9 @@ void fab_stats_error(struct fi_stats_ep *ep, enum fab_op_code code, const struct
 
 /* No progress was called for so many ticks while something was pending: record the event. */
 void fab_stats_gap(uint64_t ticks);
+
+/* Pending operations were looked through: struct fab_core_ops.stats_stuck. */
+uint64_t fab_stats_stuck(const struct fi_provider *prov);
 
 /* ---- figures of the process ---- */
 

@@ -8,6 +8,8 @@
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
 
+#define LOOK_MAX	256	/* works that are looked at in one survey */
+
 /* The ready list of an engine. Guarded by the engine's lock, except where a member says otherwise. */
 struct fab_ready {
 	struct fab_attached attached;	/* to the engine */
@@ -15,6 +17,9 @@ struct fab_ready {
 	struct fab_flush flush;
 	struct fab_bell bell;		/* for other engines; closed if there is only one */
 	struct fab_domain *domain;
+	struct fab_engine *engine;	/* borrowed: it owns this */
+	struct fab_survey survey;
+	struct fi_stats_wait *told;	/* owned: the oldest work that waits, in the page of the process; or NULL */
 };
 
 /* ---- references ---- */
@@ -210,12 +215,55 @@ static void ready_rung(struct fab_bell *bell)
 	ready_run(fab_container(bell, struct fab_ready, bell));
 }
 
+/* The oldest work of an engine that has not begun. works.lock held. */
+static const struct fab_work *oldest_of(const struct fab_domain *domain, const struct fab_engine *engine)
+{
+	struct fab_list *link;
+	int cnt = 0;
+
+	fab_list_for_each(&domain->works.list, link) {
+		const struct fab_work *work = fab_container(link, struct fab_work, all);
+
+		if (work->engine == engine && !work->ended)
+			return work;
+		if (++cnt == LOOK_MAX)
+			break;
+	}
+	return NULL;
+}
+
+/* Write the oldest work that waits for its counter to the page of the process. It is no endpoint's operation yet. */
+static uint64_t survey_look(struct fab_survey *survey)
+{
+	struct fab_ready *ready = fab_container(survey, struct fab_ready, survey);
+	struct fab_domain *domain = ready->domain;
+	const struct fab_work *work;
+
+	pthread_mutex_lock(&domain->works.lock);
+	work = oldest_of(domain, ready->engine);
+	if (work && !ready->told)
+		ready->told = fab_stats_wait_open(domain->fabric->prov, true);
+	if (work && ready->told)
+		fab_stats_pending(&ready->told->pending, &(struct fi_stats_pending) {
+			.number = work->number, .cnt = atomic_load_explicit(&work->cntr->value, memory_order_relaxed),
+			.len = work->threshold, .state = FI_STATS_THRESHOLD, .peer = UINT32_MAX,
+		});
+	pthread_mutex_unlock(&domain->works.lock);
+	if (work)
+		return 1;
+	fab_stats_wait_close(ready->told);
+	ready->told = NULL;
+	return 0;
+}
+
 static void ready_free(struct fab_attached *attached)
 {
 	struct fab_ready *ready = fab_container(attached, struct fab_ready, attached);
 
 	fab_flush_cancel(&ready->flush);
 	fab_bell_close(&ready->bell);
+	fab_survey_del(&ready->survey);
+	fab_stats_wait_close(ready->told);
 	free(ready);
 }
 
@@ -231,15 +279,19 @@ static int ready_open_locked(struct fab_domain *domain, struct fab_engine *engin
 		return -FI_ENOMEM;
 	ready->attached = (struct fab_attached) { .key = &ready_key, .free = ready_free };
 	ready->domain = domain;
+	ready->engine = engine;
 	fab_list_init(&ready->works);
 	fab_flush_init(&ready->flush, ready_flush);
 	if (domain->engines.per_queue)
 		ret = fab_bell_open(&ready->bell, engine, ready_rung);
-	if (ret)
+	if (ret) {
 		free(ready);
-	else
-		fab_engine_attach(engine, &ready->attached);
-	return ret;
+		return ret;
+	}
+	ready->survey.look = survey_look;
+	fab_survey_add(engine, &ready->survey);
+	fab_engine_attach(engine, &ready->attached);
+	return 0;
 }
 
 /* Make the ready list of an engine, if it has none. 0 or -FI_E*. No lock held. */
@@ -335,6 +387,7 @@ int fab_work_arm(struct fab_work *work)
 	fab_engine_lock(cntr->wait.engine);
 	pthread_mutex_lock(&domain->works.lock);
 	fab_list_add_tail(&domain->works.list, &work->all);
+	work->number = ++domain->works.number;
 	work_wait_for(work);
 	pthread_mutex_unlock(&domain->works.lock);
 	cntr->reached = cntr_reached;

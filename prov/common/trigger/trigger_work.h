@@ -20,6 +20,7 @@ struct fab_work {
 	struct fab_domain *domain;
 	struct fab_cntr *cntr;		/* the counter it waits for; a reference, as are all counters here */
 	uint64_t threshold;
+	uint64_t number;		/* counts those of the domain */
 	struct fab_engine *engine;	/* runs it; borrowed. With `target`, that one's: fab_work_arm() sets it */
 
 	struct fi_deferred_work *deferred;	/* the application's, only compared; NULL: triggered operation */

@@ -5,7 +5,9 @@
 #include "tcp/account/account.h"
 
 #include <assert.h>
+#include <pthread.h>
 #include <string.h>
+#include "common/stats/stats.h"
 
 void tcp_account_init(struct tcp_account *account)
 {
@@ -19,7 +21,7 @@ void tcp_account_fini(struct tcp_account *account)
 		for (int kind = 0; kind < TCP_HELD_KINDS; kind++)
 			assert(!account->len[class][kind]);
 	}
-	(void) account;
+	tcp_account_show(account);
 }
 
 void tcp_account_read(const struct tcp_account *account, struct tcp_account_figures *figures)
@@ -34,6 +36,74 @@ void tcp_account_read(const struct tcp_account *account, struct tcp_account_figu
 	for (int kind = 0; kind < TCP_FD_KINDS; kind++)
 		figures->descriptors[kind] = tcp_descriptors_held(kind);
 	figures->dropped = tcp_descriptors_dropped();
+}
+
+/* ---- the page of the process ---- */
+
+#define HELD(class)	"tcp_messages_held_" class "_bytes", "tcp_announced_held_" class "_bytes",	\
+			"tcp_answers_held_" class "_bytes"
+
+/* The figures to which each account adds its share, in the order of collect(). Those that are refused only grow. */
+static const char *const share_names[TCP_ACCOUNT_SHARES] = {
+	HELD("known"), HELD("proved"), HELD("strangers"),
+	[TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSED_READS] = "tcp_refused_reads",
+	[TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSED_REQUEST] = "tcp_refused_requests",
+	[TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSED_ANSWERS] = "tcp_refused_answers",
+	[TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSALS] = "tcp_strangers_not_read",
+};
+
+/* Figures of the process that are no account's, behind the shares. */
+enum { AWAITED = TCP_ACCOUNT_SHARES, STREAMS, DROPPED, FIGURES };
+
+static bool only_grows(int share)
+{
+	return share >= TCP_CLASSES * TCP_HELD_KINDS && share < TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSALS;
+}
+
+static void collect(const struct tcp_account_figures *figures, uint64_t shares[TCP_ACCOUNT_SHARES])
+{
+	memcpy(shares, figures->held, sizeof(figures->held));
+	memcpy(shares + TCP_CLASSES * TCP_HELD_KINDS, figures->refused, sizeof(figures->refused));
+	shares[TCP_ACCOUNT_SHARES - 1] = figures->waiting;
+}
+
+static uint64_t *word[FIGURES];
+
+static void find_words(void)
+{
+	for (int i = 0; i < TCP_ACCOUNT_SHARES; i++)
+		word[i] = fab_stats_figure(&tcp_prov, share_names[i],
+					   only_grows(i) ? FI_STATS_COUNTER : FI_STATS_GAUGE);
+	word[AWAITED] = fab_stats_figure(&tcp_prov, "tcp_descriptors_awaited", FI_STATS_GAUGE);
+	word[STREAMS] = fab_stats_figure(&tcp_prov, "tcp_descriptors_streams", FI_STATS_GAUGE);
+	word[DROPPED] = fab_stats_figure(&tcp_prov, "tcp_connections_dropped", FI_STATS_COUNTER);
+}
+
+/* The words of all figures in the page, which never move: found by the first call. */
+static uint64_t *const *words(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, find_words);
+	return word;
+}
+
+void tcp_account_show(struct tcp_account *account)
+{
+	struct tcp_account_figures figures;
+	uint64_t shares[TCP_ACCOUNT_SHARES];
+
+	tcp_account_read(account, &figures);
+	collect(&figures, shares);
+	for (int i = 0; i < TCP_ACCOUNT_SHARES; i++) {
+		if (shares[i] == account->shown[i])
+			continue;
+		__atomic_fetch_add(words()[i], shares[i] - account->shown[i], __ATOMIC_RELAXED);
+		account->shown[i] = shares[i];
+	}
+	__atomic_store_n(words()[AWAITED], figures.descriptors[TCP_FD_AWAITED], __ATOMIC_RELAXED);
+	__atomic_store_n(words()[STREAMS], figures.descriptors[TCP_FD_STREAM], __ATOMIC_RELAXED);
+	__atomic_store_n(words()[DROPPED], figures.dropped, __ATOMIC_RELAXED);
 }
 
 void tcp_holding_init(struct tcp_holding *holding)

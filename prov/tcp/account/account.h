@@ -47,11 +47,15 @@ enum tcp_refusal {
 	TCP_REFUSALS,
 };
 
+/* Numbers of an account that are added to those of other accounts: see account.c. */
+#define TCP_ACCOUNT_SHARES	(TCP_CLASSES * TCP_HELD_KINDS + TCP_REFUSALS + 1)
+
 struct tcp_account {
 	uint64_t len[TCP_CLASSES][TCP_HELD_KINDS];
 	uint64_t refused[TCP_REFUSALS];
 	struct fab_list waiting;	/* struct tcp_holding.waits: strangers over a limit, until there is room */
 	bool told;			/* the warning about them was logged */
+	uint64_t shown[TCP_ACCOUNT_SHARES];	/* its part of the figures of the process, as it was added last */
 };
 
 /* Nothing is held; and at the end, again. */
@@ -74,6 +78,9 @@ struct tcp_account_figures {
 };
 /* Fill *figures with what the account and the process hold now. Guarded as the account; O(waiting). */
 void tcp_account_read(const struct tcp_account *account, struct tcp_account_figures *figures);
+/* Write them to the page of the process (common/stats), where the accounts of all endpoints are added up. Guarded as
+ * the account; O(waiting). */
+void tcp_account_show(struct tcp_account *account);
 
 /* The connection is a stranger's until tcp_account_reclass(). */
 void tcp_holding_init(struct tcp_holding *holding);

@@ -152,15 +152,6 @@ void tcp_rx_drop_group(struct tcp_ep *ep, struct tcp_conn *conn, uint64_t group)
 /* The connection ends: receives being filled complete with an error, and incomplete unexpected messages are dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 
-/* Count a receive that ends, in the record of the peer. */
-static inline void tcp_count_received(struct fi_stats_peer *stats, const struct fab_into *into,
-				      const struct fab_msg *msg, const struct fab_cq_fail *fail)
-{
-	if (__builtin_expect(fail || into->take < msg->len, 0))
-		stats->errors++;
-	else
-		fab_stats_count(stats, FAB_OP_RECV + msg->class, msg->len);
-}
 /* fab_rx_finish() for a message that arrived at the endpoint. */
 void tcp_rx_finish(struct tcp_ep *ep, const struct fab_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail);

@@ -272,7 +272,7 @@ static inline __attribute__((always_inline)) struct tcp_msg rx_msg(const struct 
 static inline __attribute__((always_inline))
 void posted_finish(struct tcp_conn *conn, struct fab_recv *recv, const struct tcp_msg *msg, const struct fab_into *into)
 {
-	tcp_count_received(conn->stats, into, &msg->base, NULL);
+	fab_recv_count(conn->stats, into, &msg->base, NULL);
 	fab_rx_finish_with(recv, &conn->ep->base, into, &msg->base, NULL, &tcp_recv_ops);
 	rx_give_credit(conn, msg->base.len + TCP_CREDIT_OVERHEAD);
 	tcp_rx_delivered(conn);

@@ -36,7 +36,7 @@ void tcp_recv_unknown(struct fab_ep *ep, enum fab_op_code code, struct fab_comp 
 void tcp_rx_finish(struct tcp_ep *ep, const struct fab_into *into, const struct tcp_msg *msg,
 		   const struct fab_cq_fail *fail)
 {
-	tcp_count_received(msg->conn ? msg->conn->stats : &ep->base.stats->rest, into, &msg->base, fail);
+	fab_recv_count(msg->conn ? msg->conn->stats : &ep->base.stats->rest, into, &msg->base, fail);
 	fab_rx_finish_with(tcp_recv_of(ep, msg->base.class), &ep->base, into, &msg->base, fail, &tcp_recv_ops);
 }
 

@@ -7,6 +7,7 @@
 #include "tcp/peer/peers.h"
 
 #include "base/bits.h"
+#include "common/collective/collective.h"
 #include "tcp/message/message.h"
 
 #define LOOK_MAX	1024	/* connections that are looked at in one survey */
@@ -64,42 +65,73 @@ static enum fi_stats_state idle_state(const struct tcp_conn *conn)
 	return fab_av_is_firewalled(conn->ep->base.bound.av, conn->fi_addr) ? FI_STATS_AWAITED : FI_STATS_CONNECTING;
 }
 
-static void describe(struct fi_stats_pending *pending, const struct oldest *oldest, uint64_t cnt)
+/* A short message is announced if the peer has granted no credit for it. */
+static enum fi_stats_state announced_state(const struct tcp_conn *conn, const struct tcp_tx *tx)
+{
+	if (tx->sent != tx->size)
+		return conn->tx.blocked ? FI_STATS_FULL : FI_STATS_QUEUED;
+	return tx->len <= conn->peer.eager_max && !tx->match ? FI_STATS_CREDIT : FI_STATS_ANNOUNCED;
+}
+
+static void describe(struct tcp_conn *conn, enum fi_stats_peer_kind kind, const struct oldest *oldest, uint64_t cnt)
 {
 	const struct tcp_tx *tx = oldest->tx;
 
-	if (!tx) {
-		fab_stats_pending(pending, NULL);
-		return;
-	}
-	fab_stats_pending(pending, &(struct fi_stats_pending) {
+	fab_stats_peer_pending(conn->ep->base.stats, conn->stats, kind, !tx ? NULL : &(struct fi_stats_pending) {
 		.number = tx->number, .cnt = cnt, .tag = tx->tag, .len = tx->len, .op = tx->code,
 		.state = oldest->state, .peer = UINT32_MAX,
 		.flags = tx->code == FAB_OP_TSEND || tx->code == FAB_OP_CSEND ? FI_STATS_TAGGED : 0,
 	});
 }
 
-/* The oldest message of the peer that no receive has taken. */
-static void look_at_kept(struct tcp_conn *conn)
+/* Count a message of the peer, and describe it if it is the first one. */
+static void note_message(struct fi_stats_pending *what, const struct tcp_unexp *unexp, enum fi_stats_state state)
 {
-	struct fi_stats_pending what = { .peer = UINT32_MAX, .state = FI_STATS_NONE };
+	if (what->cnt++)
+		return;
+	what->number = unexp->base.match.seq;
+	what->tag = unexp->base.tag;
+	what->len = unexp->base.len;
+	what->op = FAB_OP_RECV + unexp->base.class;
+	what->flags = unexp->base.class != FAB_CLASS_MSG ? FI_STATS_TAGGED : 0;
+	what->peer = UINT32_MAX;
+	what->state = state;
+}
+
+/* The message of which a part has arrived, and whose receive waits for the rest. */
+static void note_current(struct fi_stats_pending *what, const struct tcp_conn *conn)
+{
+	const struct fab_into *into = &conn->rx.into;
+
+	if (what->cnt || conn->rx.phase != TCP_RX_PAYLOAD || !into->rx)
+		return;
+	*what = (struct fi_stats_pending) {
+		.number = conn->stats->op[FAB_OP_RECV].ops + conn->stats->op[FAB_OP_TRECV].ops + 1, .cnt = 1,
+		.len = conn->rx.hdr.size - conn->rx.hdr.hdr_size, .op = FAB_OP_RECV, .peer = UINT32_MAX,
+		.state = FI_STATS_ARRIVING,
+	};
+}
+
+/* The oldest message of the peer that no receive has taken, and the oldest one that has not arrived completely. */
+static void look_at_messages(struct tcp_conn *conn)
+{
+	struct fi_stats_pending kept = { .cnt = 0 }, arriving = { .cnt = 0 };
 	struct fab_list *link;
+	int cnt = 0;
 
 	fab_list_for_each(&conn->msg.unexp, link) {
 		const struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
-		if (++what.cnt > IDS_MAX)
+		if (++cnt > IDS_MAX)
 			break;
-		if (unexp->base.place != FAB_KEPT_QUEUED || what.state != FI_STATS_NONE)
-			continue;
-		what.number = unexp->base.match.seq;
-		what.tag = unexp->base.tag;
-		what.len = unexp->base.len;
-		what.op = FAB_OP_RECV + unexp->base.class;
-		what.flags = unexp->base.class != FAB_CLASS_MSG ? FI_STATS_TAGGED : 0;
-		what.state = unexp->announced ? FI_STATS_KEPT_ANNOUNCED : FI_STATS_KEPT;
+		if (unexp->base.place == FAB_KEPT_QUEUED)
+			note_message(&kept, unexp, unexp->announced ? FI_STATS_KEPT_ANNOUNCED : FI_STATS_KEPT);
+		else if (unexp->base.place == FAB_KEPT_TAKEN)
+			note_message(&arriving, unexp, FI_STATS_ARRIVING);
 	}
-	fab_stats_pending(&conn->stats->pending[FI_STATS_PEER_KEPT], what.state != FI_STATS_NONE ? &what : NULL);
+	note_current(&arriving, conn);
+	fab_stats_pending(&conn->stats->pending[FI_STATS_PEER_KEPT], kept.cnt ? &kept : NULL);
+	fab_stats_pending(&conn->stats->pending[FI_STATS_PEER_ARRIVING], arriving.cnt ? &arriving : NULL);
 }
 
 /* The connection itself: the handshake of a MSG endpoint. */
@@ -132,12 +164,11 @@ uint64_t tcp_survey_conn(struct tcp_conn *conn)
 		const struct tcp_tx *tx = tcp_idmap_get(&conn->tx.rts, id);
 
 		if (tx)
-			compare(&oldest[FI_STATS_PEER_MESSAGE], tx, tx->sent == tx->size ? FI_STATS_ANNOUNCED :
-				conn->tx.blocked ? FI_STATS_FULL : FI_STATS_QUEUED);
+			compare(&oldest[FI_STATS_PEER_MESSAGE], tx, announced_state(conn, tx));
 	}
-	describe(&conn->stats->pending[FI_STATS_PEER_MESSAGE], &oldest[FI_STATS_PEER_MESSAGE], cnt);
-	describe(&conn->stats->pending[FI_STATS_PEER_ACCESS], &oldest[FI_STATS_PEER_ACCESS], cnt);
-	look_at_kept(conn);
+	describe(conn, FI_STATS_PEER_MESSAGE, &oldest[FI_STATS_PEER_MESSAGE], cnt);
+	describe(conn, FI_STATS_PEER_ACCESS, &oldest[FI_STATS_PEER_ACCESS], cnt);
+	look_at_messages(conn);
 	if (conn->ep->conn)
 		look_at_connect(conn);
 	return cnt + (conn->ep->connect.cm != NULL);
@@ -162,20 +193,28 @@ static bool look_at(struct tcp_ep *ep, struct tcp_conn *conn, void *arg)
 	return ++look->conns >= LOOK_MAX;
 }
 
-/* The record of the peer of a directed receive. */
-static uint32_t peer_of_source(const struct fab_recv *recv, fi_addr_t src)
+/* The record of the peer with this fi_addr_t. */
+static uint32_t record_of(const struct tcp_ep *ep, fi_addr_t fi_addr)
 {
-	const struct tcp_ep *ep = fab_container(recv->ep, const struct tcp_ep, base);
-	fi_addr_t fi_addr = fab_recv_plain_src(recv, src);
 	struct tcp_conn *conn = ep->base.type == FI_EP_MSG ? ep->conn :
 				fi_addr < ep->rdm.by_addr_cnt && !ep->rdm.rx_ctx_bits ? ep->rdm.by_addr[fi_addr] : NULL;
-
 	const union fab_sockaddr *addr;
 
 	if (conn || ep->base.type == FI_EP_MSG)
 		return conn ? fab_stats_peer_index(ep->base.stats, conn->stats) : UINT32_MAX;
 	addr = ep->base.bound.av ? fab_av_addr(ep->base.bound.av, fi_addr) : NULL;
 	return addr ? fab_stats_peer_mention(ep->base.stats, &addr->sa, fi_addr) : UINT32_MAX;
+}
+
+/* The same of a directed receive, and of a member of a group. */
+static uint32_t record_of_source(const struct fab_recv *recv, fi_addr_t src)
+{
+	return record_of(fab_container(recv->ep, const struct tcp_ep, base), fab_recv_plain_src(recv, src));
+}
+
+static uint32_t record_of_member(const struct fab_ep *ep, fi_addr_t member)
+{
+	return record_of(fab_container(ep, const struct tcp_ep, base), member);
 }
 
 static uint64_t survey_look(struct fab_survey *survey)
@@ -189,8 +228,12 @@ static uint64_t survey_look(struct fab_survey *survey)
 		look_at(ep, ep->conn, &look);
 	else if (ep->rdm.peers)
 		tcp_peers_any(ep, look_at, &look);
-	if (!tcp_ep_is_tx_ctx(ep))
-		fab_recv_survey(&ep->rx->recv, ep->base.stats, peer_of_source);
+	if (!tcp_ep_is_tx_ctx(ep)) {
+		fab_recv_survey(&ep->rx->recv, ep->base.stats, record_of_source);
+		tcp_account_show(&ep->rx->account);
+	}
+	if (ep->base.coll)
+		look.cnt += fab_coll_survey(ep->base.coll, record_of_member);
 	return look.cnt;
 }
 
