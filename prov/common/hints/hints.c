@@ -96,7 +96,8 @@ static bool has_remote_access(const struct fab_hint_match *match)
  * FI_HMEM, descriptors tell what is memory of a device. */
 static uint64_t needed_mr_mode(const struct fab_hint_match *match)
 {
-	uint64_t need = match->offer->mr_mode_need | (match->hints->caps & FI_HMEM && !match->opening ? FI_MR_HMEM : 0);
+	uint64_t need = match->offer->mr_mode_need |
+			(match->hints->caps & match->offer->info->caps & FI_HMEM && !match->opening ? FI_MR_HMEM : 0);
 
 	return has_remote_access(match) ? need : need & ~(uint64_t) MR_BASIC_BITS;
 }

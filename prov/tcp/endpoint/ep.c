@@ -394,7 +394,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 	ep->incarnation = fab_random64() | 1;	/* 0 means unknown */
 	ep->pid = getpid();
 	ep->shared_memory = tcp_params.shared_memory;
-	ep->detours = ep->base.caps & FI_HMEM ? TCP_EP_HMEM : 0;
+	ep->detours = domain->attr.caps & FI_HMEM ? TCP_EP_HMEM : 0;
 	ep->directed_recv = info->ep_attr->type != FI_EP_MSG && (ep->base.caps & FI_DIRECTED_RECV);
 	ep_choose_waits(ep, info->tx_attr->msg_order);
 	ret = tcp_rx_ctx_init(&ep->own_rx, ep, info->rx_attr);

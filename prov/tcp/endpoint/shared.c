@@ -149,7 +149,7 @@ static int half_open(struct fab_domain *domain, struct fi_info *info, const stru
 		free(ep);
 		return ret;
 	}
-	ep->detours = ep->base.caps & FI_HMEM ? TCP_EP_HMEM : 0;
+	ep->detours = domain->attr.caps & FI_HMEM ? TCP_EP_HMEM : 0;
 	ep->base.ep_fid.fid.fclass = fclass;
 	ep->base.enabled = true;
 	*ctx = ep;

@@ -309,7 +309,7 @@ static int rma_rsp_verify(struct tcp_conn *conn, struct tcp_tx *tx)
 	ret = tcp_rma_verify(conn, rma_rsp_regions(tx), tx->id, FI_REMOTE_READ, mr, tx->iov, &cnt);
 	if (ret)
 		return ret;
-	if (__builtin_expect(conn->ep->base.domain->attr.caps & FI_HMEM, 0)) {
+	if (__builtin_expect(conn->ep->detours, 0)) {
 		ret = tcp_rma_find_hmem(mr, tx->id, &tx->hmem);
 		if (ret)
 			return ret;

@@ -179,8 +179,8 @@ static __attribute__((noinline)) bool direct_can_lend(struct tcp_direct *direct,
 
 void tcp_direct_offer(struct tcp_conn *conn, struct tcp_tx *tx)
 {
-	if (tx->flat || tx->amo || tcp_tx_on_device(tx) || !tcp_frames[tx->hdr.op].spoilt ||
-	    tx->size - tx->hdr_len < TCP_DIRECT_MIN)
+	if (tx->flat || tx->amo || !tcp_frames[tx->hdr.op].spoilt || tx->size - tx->hdr_len < TCP_DIRECT_MIN ||
+	    tcp_tx_on_device(tx))
 		return;
 	if (conn->direct.lends == TCP_DIRECT_UNASKED)
 		direct_ask(conn);
