@@ -82,6 +82,17 @@ static void swap_pages(struct page *a, struct page *b)
 	*b = copy;
 }
 
+/* True for a page of a process with this pid, and of the one that runs, if there is one: an older one may have had it. */
+static bool is_chosen(const struct pages *pages, const struct page *page, pid_t pid)
+{
+	if (page->pid != pid || !page->source.page)
+		return false;
+	for (size_t i = 0; i < pages->cnt && !page->source.proc_state; i++)
+		if (pages->list[i].pid == pid && pages->list[i].source.page && pages->list[i].source.proc_state)
+			return false;
+	return true;
+}
+
 /* Move the pages of the processes in args to the front, each as it is now. Returns their number. */
 static size_t choose(struct pages *pages, char **args)
 {
@@ -94,7 +105,7 @@ static size_t choose(struct pages *pages, char **args)
 		if (util_parse_number("PID", *args, 1, INT32_MAX, &pid))
 			continue;
 		for (size_t i = cnt; i < pages->cnt; i++)
-			if (pages->list[i].pid == (pid_t) pid && pages->list[i].source.page)
+			if (is_chosen(pages, &pages->list[i], (pid_t) pid))
 				swap_pages(&pages->list[cnt++], &pages->list[i]);
 		if (cnt == before)
 			pages_tell_missing(pages, (pid_t) pid);
