@@ -82,7 +82,7 @@ static void swap_pages(struct page *a, struct page *b)
 	*b = copy;
 }
 
-/* True for a page of a process with this pid, and of the one that runs, if there is one: an older one may have had it. */
+/* True for a page of the process with this pid that runs; of older ones that have had it, only if there is none. */
 static bool is_chosen(const struct pages *pages, const struct page *page, pid_t pid)
 {
 	if (page->pid != pid || !page->source.page)
