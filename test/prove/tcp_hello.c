@@ -20,6 +20,7 @@
 #include "tcp/peer/request.c"
 
 struct tcp_params tcp_params;
+_Atomic bool tcp_capture_is_on;		/* it is off */
 
 static struct tcp_ep ep;
 static struct tcp_cm cm;
