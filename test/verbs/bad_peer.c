@@ -91,6 +91,30 @@ static void expect_err(struct link *link, struct fid_eq *eq, int err)
 
 /* ---- no process dies ---- */
 
+/* The data of this request of an RC endpoint looks like a request of upstream's for XRC: version 2, and a port for the
+ * second request, at which nobody listens. */
+static void upstream_listens_nowhere(void)
+{
+	struct link link = { 0 };
+	struct fi_info *hints = hints_new(), *info;
+	char name[NAME_LEN];
+
+	link_listen(&link);
+	memcpy(name, link.a.info->dest_addr, NAME_LEN);
+	end_close(&link.a);
+	hints->ep_attr->protocol = FI_PROTO_RDMA_CM_IB_RC;
+	hints->addr_format = FI_SOCKADDR_IN;
+	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	end_open(&link.a, info);
+	MUST(end_open_ep(&link.a));
+	MUST(fi_connect(link.a.ep, name, "\0\1", 2));
+	link_open_b(&link, link_await_request(&link).info);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	expect_err(&link, link.b.eq, FI_ECONNREFUSED);
+	link_close(&link);
+}
+
 static void nobody_listens(void)
 {
 	struct link link = { 0 };
@@ -307,6 +331,8 @@ static const struct vcase cases[] = {
 	{ "the end comes before the last word of the handshake", "SOFTVERBS_FAIL=cm_rtu:1=EIO", end_comes_first, NULL },
 	{ "private data too long for XRC", "FI_VERBS_PREFER_XRC=1", data_is_too_long_for_xrc,
 	  "36 bytes of connection data: over XRC at most 35" },
+	{ "XRC: a peer that looks like upstream's listens nowhere", "FI_VERBS_PREFER_XRC=1", upstream_listens_nowhere,
+	  LOST "from" PEER "nobody listens there" },
 	{ "the listener dies before it answers", NULL, listener_dies, LOST "to" PEER "unreachable" },
 	{ "who connects dies before it is answered", NULL, connector_dies_before, LOST "from" PEER "unreachable" },
 	{ "who connects dies before its last word", "SOFTVERBS_FAIL=cm_rtu:1=EIO", connector_dies_after,
