@@ -346,7 +346,8 @@ int submit_device(struct rxm_ep *ep, const struct fab_op *op, size_t len)
 	}
 	if (ret) {
 		RXM_WARN(FI_LOG_EP_DATA, "%s of memory that was registered as a dma-buf, or of devices of several "
-			 "interfaces: use neither FI_INJECT nor atomics with such memory\n", fab_op_desc[op->code].name);
+			 "interfaces: use neither FI_INJECT nor atomics with such memory\n",
+			 fab_op_desc[op->code].name);
 		return ret;
 	}
 	if (op->flags & FI_TRIGGER)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Two endpoints of verbs;ofi_rxm in one process, a and b, for tests over the stand-in for a device. Each has a domain of
- * its own. One thread drives both. Every wait ends, with a failure after PATIENCE_S.
+ * Two endpoints of verbs;ofi_rxm in one process, a and b, for tests over the stand-in for a device. Each has a domain
+ * of its own. One thread drives both. Every wait ends, with a failure after PATIENCE_S.
  */
 #ifndef TEST_RXM_ENDS_H
 #define TEST_RXM_ENDS_H

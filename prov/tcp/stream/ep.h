@@ -90,8 +90,8 @@ struct tcp_ep_alive {
 /* Why a call does not go the short way. */
 enum tcp_ep_detour {
 	TCP_EP_CLOSING = 1,		/* fi_close() has begun: operations and connections are refused */
-	TCP_EP_HMEM = 2,		/* the domain has FI_HMEM: buffers, as their descriptors tell, and regions may be
-					 * memory of a device */
+	TCP_EP_HMEM = 2,		/* the domain has FI_HMEM: buffers, as their descriptors tell, and regions may
+					 * be memory of a device */
 };
 
 /* Also the object of fi_srx_context() and fi_stx_context(), which is one half of an endpoint for use by others, and
