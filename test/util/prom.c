@@ -67,7 +67,7 @@ static const char *printed(char *at, const struct fi_stats_header *header)
 	memset(text, 0, sizeof(text));
 	out = fmemopen(text, sizeof(text), "w");
 	assert_non_null(out);
-	why_prom(out, &pages, NULL);
+	why_prom(out, &pages, 1, NULL);
 	fclose(out);
 	return text;
 }
@@ -79,7 +79,7 @@ static void records_in_use_are_printed(void **state)
 
 	(void) state;
 	assert_non_null(strstr(text, "weft_opened{pid=\"7\",rank=\"\",provider=\"tcp\",endpoint=\"0\"} 42\n"));
-	assert_non_null(strstr(text, "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",provider=\"tcp\","
+	assert_non_null(strstr(text, "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",record=\"0\",provider=\"tcp\","
 				     "endpoint=\"0\"} 3\n"));
 }
 
@@ -104,7 +104,7 @@ static void a_short_record_is_none(void **state)
 	header.table[FI_STATS_EPS] = (struct fi_stats_table) {
 		.offset = sizeof(struct fi_stats_page) - 1, .size = 1, .cnt = 1,
 	};
-	assert_non_null(strstr(printed(last, &header), "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\","
+	assert_non_null(strstr(printed(last, &header), "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",record=\"0\","
 						       "index=\"0\"} 3\n"));
 }
 
