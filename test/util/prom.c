@@ -79,8 +79,8 @@ static void records_in_use_are_printed(void **state)
 
 	(void) state;
 	assert_non_null(strstr(text, "weft_opened{pid=\"7\",rank=\"\",provider=\"tcp\",endpoint=\"0\"} 42\n"));
-	assert_non_null(strstr(text, "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",record=\"0\",provider=\"tcp\","
-				     "endpoint=\"0\"} 3\n"));
+	assert_non_null(strstr(text, "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",record=\"0\","
+				     "provider=\"tcp\",endpoint=\"0\"} 3\n"));
 }
 
 /* The counter begins before the record, which is in use, or ends behind it. */
@@ -104,8 +104,8 @@ static void a_short_record_is_none(void **state)
 	header.table[FI_STATS_EPS] = (struct fi_stats_table) {
 		.offset = sizeof(struct fi_stats_page) - 1, .size = 1, .cnt = 1,
 	};
-	assert_non_null(strstr(printed(last, &header), "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\",record=\"0\","
-						       "index=\"0\"} 3\n"));
+	assert_non_null(strstr(printed(last, &header), "weft_errors_total{pid=\"7\",rank=\"\",peer=\"10.0.0.1:5\","
+						       "record=\"0\",index=\"0\"} 3\n"));
 }
 
 /* Records at an odd place. */
