@@ -56,8 +56,10 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 
 	/* receives of collectives are from another pool */
 	if (rx && msg->class != FAB_CLASS_COLL &&
-	    fab_rx_take_whole(&ep->recv, &ep->base, rx, msg, data, &rxm_recv_ops))
+	    fab_rx_take_whole(&ep->recv, &ep->base, rx, msg, data, &rxm_recv_ops)) {
+		fab_stats_count(in->conn->stats, FAB_OP_RECV + msg->class, msg->len);
 		return true;
+	}
 	if (rx) {
 		fab_rx_claim(&ep->recv, rx, msg->len, &into);
 		fab_into_fill(&into, data);

@@ -18,10 +18,10 @@
 
 /* ---- sender ---- */
 
-/* The remote address of base for the provider below. */
-static uint64_t remote_addr(const struct rxm_domain *domain, const void *base)
+/* The remote address of buf, in a region that begins at base, for the provider below. */
+static uint64_t remote_addr(const struct rxm_domain *domain, const void *buf, const void *base)
 {
-	return domain->mr_virt ? (uintptr_t) base : 0;
+	return (uintptr_t) buf - (domain->mr_virt ? 0 : (uintptr_t) base);
 }
 
 #define REMOTE	(FI_REMOTE_READ | FI_REMOTE_WRITE)
@@ -37,19 +37,24 @@ static int offer(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, 
 {
 	memset(rndv, 0, sizeof(*rndv));
 	for (uint32_t i = 0; i < cnt; i++) {
+		struct rxm_mr *named = ep->domain->uses_desc && desc ? desc[i] : NULL;
 		struct rxm_iov *out = &rndv->iov[rndv->count];
+		const void *base = iov[i].iov_base;
 		struct fid_mr *mr;
-		int ret;
+		int ret = 0;
 
 		if (!iov[i].iov_len)
 			continue;
-		mr = ep->domain->uses_desc && desc ? rxm_mr_for(desc[i], access & REMOTE) : NULL;
-		ret = mr ? 0 : pin(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);
+		mr = rxm_mr_for(named, access & REMOTE);
+		if (mr)
+			base = named->base;
+		else
+			ret = pin(ep, tx, iov[i].iov_base, iov[i].iov_len, access, &mr);
 		if (ret)
 			return ret;
 		tx->user_desc[rndv->count] = ep->domain->uses_desc ? fi_mr_desc(mr) : NULL;
 		tx->user[rndv->count] = iov[i];
-		out->addr = remote_addr(ep->domain, iov[i].iov_base);
+		out->addr = remote_addr(ep->domain, iov[i].iov_base, base);
 		out->len = iov[i].iov_len;
 		out->key = fi_mr_key(mr);
 		rndv->count++;

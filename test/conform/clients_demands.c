@@ -46,7 +46,7 @@ static const struct demand demands[] = {
 	{ "dead_peer_is_an_error", { "gone/send_to_nobody_fails", "gone/killed_with_our_sends" } },
 	{ "prov_version_is_high", { "clients/tcp_name_and_protocol" } },
 	{ "open_objects_as_hints", { "getinfo_flags/fabric_in_hints", "getinfo_flags/domain_in_hints" } },
-	{ "unneeded_mr_bits_are_dropped", { "getinfo/no_device_memory", "getinfo/mr_bits_are_for_targets" } },
+	{ "unneeded_mr_bits_are_dropped", { "getinfo/device_memory_on_request", "getinfo/mr_bits_are_for_targets" } },
 	{ "eagain_only_where_progress_cures_it", { "msg/tx_full_says_eagain", "msg/tx_full_recovers",
 						   "gone/all_operations_to_nobody_fail" } },
 	{ "no_wakeup_without_news", { "cq_wait/fd_wakes_for_each_message", "cq_wait/poll_of_none_keeps_the_news" } },
@@ -111,7 +111,7 @@ static const struct demand demands[] = {
 	{ "nccl_options", { "clients/nccl_options" } },
 	{ "nccl_registers_with_key_0", { "mr/nccl_key_zero_without_rma" } },
 	{ "nccl_makes_rails", { "clients_rules/nccl_rails_are_alike" } },
-	{ "nccl_falls_back", { "clients_rules/nccl_falls_back_to_sendrecv" } },
+	{ "nccl_falls_back", { "clients_rules/nccl_asks_for_device_memory" } },
 	/* GASNet-EX */
 	{ "gasnet_calls", { "clients_pgas/gasnet_sequence_basic", "clients_pgas/gasnet_sequence_scalable" } },
 	{ "gasnet_asks_for_providers", { "clients_pgas/gasnet_asks_for_attributes_only",

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Memory of a device (FI_HMEM), in a run with CONFORM_HMEM (hmem.h), where every touch by the processor is a fault: how
- * often it is copied, what happens when a copy fails, and the program's own copy functions. All other tests of such a
- * run have such buffers, too.
+ * Memory of a device (FI_HMEM, fi_mr(3)), in a run with CONFORM_HMEM (hmem.h), where every touch by the processor is a
+ * fault: how often it is copied, what happens when a copy fails, and the program's own copy functions. All other tests
+ * of such a run have such buffers, too.
  */
 #include <string.h>
 
