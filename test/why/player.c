@@ -142,6 +142,7 @@ static void open_all(const char *type)
 	hints->domain_attr->data_progress = hints->domain_attr->control_progress = FI_PROGRESS_MANUAL;
 	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
 	MUST(fi_getinfo(FI_VERSION(1, 20), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
 	MUST(fi_fabric(info->fabric_attr, &fabric, NULL));
 	MUST(fi_eq_open(fabric, &eq_attr, &eq, NULL));
 	buf = calloc(1, BUF_LEN);
