@@ -15,7 +15,7 @@ read -ra cc <<<"$CC"
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
 # What of a call is not its own: the device's, and what goes by the clock: looks for events of connections, and through what is
 # pending.
-not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|fab_survey_run)$'
+not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|look_fire|fab_stats_pass_rare|fab_survey_run)$'
 
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
 # device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.
