@@ -695,13 +695,14 @@ static void tell_cycle(struct why *why, const size_t *path, size_t len)
 	why->first = false;
 }
 
-/* Find processes that wait for one another. Each process is in one cycle that is told, at most. */
-static void tell_cycles(struct why *why)
+/* Find processes that wait for one another, one of the first `about` among them. Each process is in one cycle that is
+ * told, at most. */
+static void tell_cycles(struct why *why, size_t about)
 {
 	size_t *path = calloc(why->cnt, sizeof(*path));
 	uint8_t *told = calloc(why->cnt, 1), *seen = calloc(why->cnt, 1);
 
-	for (size_t i = 0; path && told && seen && i < why->cnt; i++) {
+	for (size_t i = 0; path && told && seen && i < about && i < why->cnt; i++) {
 		size_t len = 1;
 
 		if (told[i])
@@ -744,7 +745,7 @@ size_t fab_stats_explain(const struct fi_stats_source *source, size_t cnt, size_
 			fab_strbuf_putc(&why.sb, '[');
 		for (size_t i = 0; i < cnt; i++)
 			visit(&why, i, note_edge);
-		tell_cycles(&why);
+		tell_cycles(&why, about);
 		for (size_t i = 0; i < about && i < cnt; i++) {
 			if (why.view[i].wrong)
 				tell_bad(&why, i);

@@ -66,6 +66,27 @@ static void two_that_wait_for_each_other_are_a_cycle(void **state)
 	free(page);
 }
 
+/* Who asks about a third process is told nothing of them. */
+static void a_cycle_of_others_is_not_told(void **state)
+{
+	struct fi_stats_page *page = calloc(3, sizeof(*page));
+	struct fi_stats_source source[3];
+	struct fi_stats_verdict verdict;
+	char text[4096];
+
+	(void) state;
+	make_pages(page + 1);
+	memcpy(page, fab_stats_page(), sizeof(*page));
+	page->header.pid = 102;
+	for (int i = 0; i < 3; i++)
+		source[i] = (struct fi_stats_source) { &page[i], sizeof(page[i]), fab_ticks(), fab_now_ns(), 'R' };
+	fab_stats_explain(source, 3, 1, 0, FI_STATS_FORM_TEXT, text, sizeof(text), &verdict);
+	assert_int_equal(verdict.cycles, 0);
+	assert_int_equal(verdict.stuck, 0);
+	assert_null(strstr(text, "CYCLE"));
+	free(page);
+}
+
 /* Something that waits, in any state that there may be, whether it makes sense there or not. */
 static void make_nonsense(struct fi_stats_pending *pending, uint64_t since)
 {
@@ -170,6 +191,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_that_wait_for_each_other_are_a_cycle),
+		cmocka_unit_test(a_cycle_of_others_is_not_told),
 		cmocka_unit_test(nonsense_is_told),
 		cmocka_unit_test(rubbish_does_no_harm),
 		cmocka_unit_test(object_hands_out_the_page),
