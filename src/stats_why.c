@@ -723,11 +723,29 @@ static void tell_cycles(struct why *why, size_t about)
 
 /* ---- all of it ---- */
 
-static void tell_bad(struct why *why, size_t who)
+/* Tell of those of the first `about` pages that cannot be read, once for each reason. */
+static void tell_bad(struct why *why, size_t about)
 {
-	why->verdict.bad++;
-	if (why->form == FI_STATS_FORM_TEXT)
-		fab_strbuf_printf(&why->sb, "a page cannot be read: %s\n", why->view[who].wrong);
+	for (size_t i = 0; i < about && i < why->cnt; i++) {
+		const char *wrong = why->view[i].wrong;
+		size_t same = 0, before = 0;
+
+		if (!wrong)
+			continue;
+		why->verdict.bad++;
+		for (size_t j = 0; j < about && j < why->cnt; j++) {
+			bool is_same = why->view[j].wrong && !strcmp(why->view[j].wrong, wrong);
+
+			same += is_same;
+			before += is_same && j < i;
+		}
+		if (why->form != FI_STATS_FORM_TEXT || before)
+			continue;
+		if (same == 1)
+			fab_strbuf_printf(&why->sb, "a page cannot be read: %s\n", wrong);
+		else
+			fab_strbuf_printf(&why->sb, "%zu pages cannot be read: %s\n", same, wrong);
+	}
 }
 
 size_t fab_stats_explain(const struct fi_stats_source *source, size_t cnt, size_t about, uint64_t after_ns,
@@ -746,9 +764,8 @@ size_t fab_stats_explain(const struct fi_stats_source *source, size_t cnt, size_
 		for (size_t i = 0; i < cnt; i++)
 			visit(&why, i, note_edge);
 		tell_cycles(&why, about);
+		tell_bad(&why, about);
 		for (size_t i = 0; i < about && i < cnt; i++) {
-			if (why.view[i].wrong)
-				tell_bad(&why, i);
 			visit(&why, i, tell);
 			tell_silence(&why, i);
 			tell_account(&why, i);

@@ -87,6 +87,22 @@ static void a_cycle_of_others_is_not_told(void **state)
 	free(page);
 }
 
+static void pages_that_cannot_be_read_are_counted(void **state)
+{
+	struct fi_stats_page *page = calloc(2, sizeof(*page));
+	struct fi_stats_verdict verdict;
+	char text[4096];
+
+	(void) state;
+	make_pages(page);
+	page[0].header.version = page[1].header.version = FI_STATS_VERSION + 1;
+	explain(page, text, sizeof(text), &verdict);
+	assert_int_equal(verdict.bad, 2);
+	assert_memory_equal(text, "2 pages cannot be read: ", 24);
+	assert_null(strstr(text + 24, "cannot be read"));
+	free(page);
+}
+
 /* Something that waits, in any state that there may be, whether it makes sense there or not. */
 static void make_nonsense(struct fi_stats_pending *pending, uint64_t since)
 {
@@ -192,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(two_that_wait_for_each_other_are_a_cycle),
 		cmocka_unit_test(a_cycle_of_others_is_not_told),
+		cmocka_unit_test(pages_that_cannot_be_read_are_counted),
 		cmocka_unit_test(nonsense_is_told),
 		cmocka_unit_test(rubbish_does_no_harm),
 		cmocka_unit_test(object_hands_out_the_page),
