@@ -233,7 +233,8 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 close_below:
 	fi_close(&conn->below->fid);
 free_conn:
-	RXM_WARN(FI_LOG_EP_CTRL, "%s of an endpoint below for a connection: %s\n", step, fi_strerror(-*err));
+	RXM_WARN(FI_LOG_EP_CTRL, "%s on the endpoint of the provider below, for a connection: %s\n", step,
+		 fi_strerror(-*err));
 	/* requests posted on the endpoint below may have completed already */
 	if (conn->below) {
 		conn->state = RXM_CONN_DOWN;
@@ -345,7 +346,7 @@ int rxm_conn_start(struct rxm_peer *peer)
 	tell(conn, FI_STATS_CONN_CONNECTING);
 	ret = fi_connect(conn->below, &to, &req, sizeof(req));
 	if (ret)
-		rxm_conn_end(conn, -ret, "it cannot be connected to");
+		rxm_conn_end(conn, -ret, "cannot connect");
 	return ret;
 }
 
@@ -599,7 +600,7 @@ static void conn_failed(struct rxm_poller *poller)
 		return;
 	}
 	snprintf(why, sizeof(why),
-		 conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "it cannot be connected to: %s",
+		 conn->state == RXM_CONN_UP ? "the connection was lost: %s" : "cannot connect: %s",
 		 fi_eq_strerror(poller->eq, entry.prov_errno, entry.err_data, said, sizeof(said)));
 	if (conn->state == RXM_CONN_UP)
 		ends(poller, conn, entry.err, why);

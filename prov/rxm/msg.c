@@ -84,7 +84,7 @@ void rxm_msg_eager(struct rxm_in *in)
 	bool wants_ack = conn->ext && (in->pkt->op.flags & RXM_FLAG_ACK);
 
 	if (!is_message(in) || msg.len != in->len) {
-		rxm_conn_broken(conn, "a message that is not as long as its packet says");
+		rxm_conn_broken(conn, "a message whose length differs from its packet's");
 		return;
 	}
 	if (!take_whole(in, &msg, in->pkt->data))
@@ -134,7 +134,7 @@ void rxm_msg_rndv(struct rxm_in *in)
 			sum += rndv.iov[i].len;
 	}
 	if (rndv.count > RXM_IOV_MAX || sum != msg.len || msg.len > conn->ep->base.info->ep_attr->max_msg_size) {
-		rxm_conn_broken(conn, "an announcement whose pieces are not the message");
+		rxm_conn_broken(conn, "an announcement whose pieces do not add up to the message");
 		return;
 	}
 	conn->stats->announced_by_peer++;

@@ -112,7 +112,7 @@ static void turn_begin(struct fab_turn *turn)
 	ret = rxm_peer_start(peer);
 	if (!ret)
 		return;
-	snprintf(why, sizeof(why), "it cannot be connected to: %s", fi_strerror(-ret));
+	snprintf(why, sizeof(why), "cannot connect: %s", fi_strerror(-ret));
 	peer_give_up(peer, -ret, why);
 }
 

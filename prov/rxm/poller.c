@@ -104,7 +104,7 @@ void rxm_poller_lose(struct rxm_poller *poller, const char *queue, int err)
 	if (poller->lost)
 		return;
 	RXM_WARN(FI_LOG_CQ, "the %s queue below has failed: %s; all outstanding operations on endpoints of this queue "
-		 "end with that error, and the endpoints accept no more: close them and open new ones\n", queue,
+		 "end with that error, and the endpoints accept no new ones: close them and open others\n", queue,
 		 fi_strerror(err));
 	poller->lost = err;
 	poller->odd = true;

@@ -53,8 +53,8 @@ static const struct fab_param params[] = {
 	  "The connections of an endpoint share their packet buffers, so that memory does not grow with the peers, "
 	  "where the provider below has shared receives (verbs over RC); otherwise each has its own (default: on)" },
 	{ "msg_tx_size", FI_PARAM_SIZE_T, &rxm_params.msg_tx, 16, 65535,
-	  "Operations that a connection can have under way in the provider below; one less than a power of two makes "
-	  "the best use of a device's memory (default: 255)" },
+	  "Operations that a connection may have outstanding in the provider below; one less than a power of two "
+	  "suits the queues of most devices (default: 255)" },
 	{ "comp_per_progress", FI_PARAM_INT, &rxm_params.comp_max, 1, 1 << 20,
 	  "Completions of the provider below that a pass takes at most (default: 1024)" },
 	{ "use_rndv_write", FI_PARAM_BOOL, &rxm_params.rndv_write, 0, 1,

@@ -184,7 +184,7 @@ void rxm_rndv_wr(struct rxm_conn *conn, const struct rxm_pkt *pkt, size_t len)
 	}
 	if (rndv.count > RXM_IOV_MAX || !read_rndv(tx, &rndv, pkt->op.size)) {
 		rxm_tx_free(conn->ep, tx);
-		rxm_conn_broken(conn, "has less room for a message than it announced");
+		rxm_conn_broken(conn, "gives less memory for a message than it announced");
 		return;
 	}
 	tx->msg_id = pkt->ctrl.msg_id;

@@ -126,7 +126,7 @@ static bool take_credit(struct rxm_conn *conn, uint64_t said)
 
 	for (int i = 0; i < RXM_LOADS && said && conn->ext; i++) {
 		if (cnt[i] > conn->window - conn->credit[i].left) {
-			rxm_conn_broken(conn, "more credit than there can be");
+			rxm_conn_broken(conn, "more credit than the protocol allows");
 			return false;
 		}
 		conn->credit[i].left += cnt[i];
@@ -174,7 +174,8 @@ static enum rxm_load dispatch(struct rxm_in *in)
 		return RXM_ASKS;
 	case RXM_WRITTEN:
 		if (!in->conn->ext)
-			rxm_conn_broken(in->conn, "a notice of a remote write, although it does not support those");
+			rxm_conn_broken(in->conn, "a notice of a remote write, which the peer said it does not "
+					"support");
 		else if ((pkt->op.flags & RXM_FLAG_CQ_DATA) && was_written(in->conn->ep, pkt))
 			rxm_rx_written(in->conn->ep, in->conn->stats, pkt->op.data, pkt->op.size);
 		rxm_msg_acknowledge(in->conn, in->conn->ext && (pkt->op.flags & RXM_FLAG_ACK), pkt->ctrl.msg_id);

@@ -189,7 +189,7 @@ static const char *refusal(const struct rxm_tx *tx, int err, char text[RXM_WHY])
 {
 	if (!err)
 		return NULL;
-	rxm_peer_why(tx->conn->peer, "the peer could not carry it out", fi_strerror(err), text);
+	rxm_peer_why(tx->conn->peer, "the peer could not execute it", fi_strerror(err), text);
 	return text;
 }
 

@@ -45,5 +45,6 @@ void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 	if (probe && unknown && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
 		post_probe(ep, now_ns);
 	else if (stalls && !unknown && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
-		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive for too long (FI_VERBS_STALL_TIMEOUT)");
+		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive within the time limit "
+			      "(FI_VERBS_STALL_TIMEOUT)");
 }

@@ -71,8 +71,8 @@ static ssize_t vrb_atomic_submit(struct fab_ep *ep, const struct fab_op *op)
 	if (op->rma_cnt != 1 || op->rma->len != VRB_ATOMIC_LEN || op->rma->addr % VRB_ATOMIC_LEN)
 		return -FI_EINVAL;
 	if (__builtin_expect(ep->caps & FI_HMEM, 0) && op->amo->call && operand_is_foreign(op->amo)) {
-		VRB_WARN(FI_LOG_EP_DATA, "an atomic with operands in memory of a device: they are read by the "
-			 "processor\n");
+		VRB_WARN(FI_LOG_EP_DATA, "an atomic with operands in memory of a device; the processor reads them, so "
+			 "they must be in host memory\n");
 		return -FI_EOPNOTSUPP;
 	}
 	return vrb_submit(fab_container(ep, struct vrb_ep, base), op);

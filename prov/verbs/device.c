@@ -187,7 +187,7 @@ static bool is_too_small(const struct vrb_device *dev)
 	for (size_t i = 0; i < fab_countof(limits); i++) {
 		if (limits[i].have >= limits[i].need)
 			continue;
-		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: its %s is %u, and an endpoint takes %u\n",
+		VRB_WARN(FI_LOG_FABRIC, "device %s, port %u is not used: its %s is %u, and an endpoint needs %u\n",
 			 dev->name, dev->port_num, limits[i].name, limits[i].have, limits[i].need);
 		return true;
 	}

@@ -48,7 +48,7 @@ void vrb_srx_settle(struct vrb_ep *ep)
 		atomic_store(&domain->last_told, true);
 	else if (ep->last_due && atomic_fetch_add(&domain->last_missed, 1) < MISSES_MAX)
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "device %s has not reported the last shared receive of queue pair "
-			"%u: if it has taken one, that receive is lost\n", domain->dev->name, ep->qpn);
+			"%u: if the queue pair has consumed one, that receive is lost\n", domain->dev->name, ep->qpn);
 	vrb_hw_cq_poll(ep->srx->ep.hw_cq);
 }
 
@@ -67,7 +67,7 @@ void vrb_srx_unclaimed(struct vrb_srx *srx, struct vrb_rx *rx, const struct ibv_
 		return;
 	fab_pool_put(&ep->rx_pool, rx);
 	ep->rx_cnt--;
-	VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has taken a shared receive after its endpoint was closed; that "
+	VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has consumed a shared receive after its endpoint was closed; that "
 		 "receive is lost\n", vrb_domain_of(ep)->dev->name, wc->qp_num);
 }
 

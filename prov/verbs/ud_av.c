@@ -209,7 +209,7 @@ static int av_insertsym(struct fid_av *fid, const char *node, size_t nodecnt, co
 			fi_addr_t *fi_addr, uint64_t flags, void *context)
 {
 	struct fab_av_batch batch;
-	const char *reason = "name the node, and no more nodes and services than exist";
+	const char *reason = "node must be given, and no more nodes and services than exist";
 	size_t first, last;
 	uint16_t number;
 	int ret;

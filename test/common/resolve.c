@@ -134,8 +134,8 @@ static const struct {
 	/* nobody is asked for 192.0.2.256 */
 	{ "192.0.2.255", 1, AF_INET6, -FI_ENODATA, "not a numeric address of this family" },
 	{ "fi_sockaddr_in6://[2001:db8::1]:65535", 1, AF_INET, -FI_ENODATA, "an address of another family" },
-	{ "a-name", 1, AF_INET, -FI_EINVAL, "counting up from a host name wants one that ends in a number and is not "
-	  "longer than 200 bytes" },
+	{ "a-name", 1, AF_INET, -FI_EINVAL, "consecutive nodes need a host name that ends in a number and has at most "
+	  "200 bytes" },
 };
 
 static void nodes_are_counted_up(void **state)

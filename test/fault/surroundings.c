@@ -267,7 +267,7 @@ static void another_user_uses_tcp(void **state)
 static void another_user_namespace_uses_tcp(void **state)
 {
 	(void) state;
-	meet_both(user_namespace, TCP, "it does not take us for the same user", "it is of another user");
+	meet_both(user_namespace, TCP, "it sees another user here", "it is of another user");
 }
 
 /* ---- a filter that leaves nothing to work with ---- */

@@ -88,7 +88,7 @@ static void not_read(void **state)
 	answer->ctrl.ctrl_data = FI_EACCES;
 	rig_send(&rig, answer, 0);
 	assert_int_equal(rig_result(&rig, out), FI_EACCES);
-	rig_text(&rig, rig.port, "the peer could not carry it out: Permission denied");
+	rig_text(&rig, rig.port, "the peer could not execute it: Permission denied");
 	rig_close(&rig);
 }
 
@@ -166,7 +166,7 @@ static void nobody(void **state)
 	OK(fi_av_insert(rig.av, &addr, 1, &to, 0, NULL) - 1);
 	OK((int) fi_send(rig.ep, out, 4, NULL, to, out));
 	assert_int_equal(rig_result(&rig, out), FI_ECONNREFUSED);
-	rig_text(&rig, ntohs(addr.sin_port), "it cannot be connected to: ");
+	rig_text(&rig, ntohs(addr.sin_port), "cannot connect: ");
 	rig_text(&rig, ntohs(addr.sin_port), "Connection refused");
 	close(fd);
 	rig_close(&rig);

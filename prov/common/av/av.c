@@ -36,11 +36,11 @@ struct batch {
 static int check_extra(const struct fab_av *av, const fi_addr_t *fi_addr, uint64_t flags)
 {
 	bool user_ids = flags & FI_AV_USER_ID, auth_keys = flags & FI_AUTH_KEY;
-	const char *why = user_ids && !av->user_ids ? "FI_AV_USER_ID, and the domain was opened without it" :
-			  auth_keys && !av->keys ? "FI_AUTH_KEY, and the domain was opened without FI_AV_AUTH_KEY" :
+	const char *why = user_ids && !av->user_ids ? "FI_AV_USER_ID, but the domain was opened without it" :
+			  auth_keys && !av->keys ? "FI_AUTH_KEY, but the domain was opened without FI_AV_AUTH_KEY" :
 			  !auth_keys && av->keys ? "no FI_AUTH_KEY: with FI_AV_AUTH_KEY, fi_addr has the key of each" :
 			  user_ids && auth_keys ? "both FI_AV_USER_ID and FI_AUTH_KEY: use fi_av_set_user_id" :
-			  (user_ids || auth_keys) && !fi_addr ? "fi_addr NULL, and flags that want values in it" : NULL;
+			  (user_ids || auth_keys) && !fi_addr ? "fi_addr NULL; these flags read values from it" : NULL;
 
 	if (!why)
 		return 0;
@@ -407,7 +407,7 @@ static int ask_owner(const struct fab_domain *domain, const struct fi_av_attr *a
 
 	if (!whole || attr->name) {
 		FI_WARN(domain->fabric->prov, FI_LOG_AV, "fi_av_open with FI_PEER: %s\n",
-			attr->name ? "a vector with a name has no owner" :
+			attr->name ? "an address vector with a name cannot have an owner" :
 			"the context must be a struct fi_peer_av_context, with an av whose owner_ops have query");
 		return -FI_EINVAL;
 	}

@@ -230,11 +230,12 @@ static const char *av_set_bad_attr(const struct fab_av *av, const struct fi_av_s
 	if (!has_range(attr) || (attr->flags & FI_UNIVERSE))
 		return NULL;
 	if (attr->start_addr > attr->end_addr || attr->end_addr >= cnt)
-		return "start_addr and end_addr are no range of the vector (FI_ADDR_NOTAVAIL in both is none)";
+		return "start_addr and end_addr are not a range of the address vector (for no range, set both to "
+		       "FI_ADDR_NOTAVAIL)";
 	if (!attr->stride)
-		return "stride is 0; with start_addr and end_addr it is at least 1";
+		return "stride is 0; with start_addr and end_addr it must be at least 1";
 	if (attr->count && (attr->end_addr - attr->start_addr) / attr->stride + 1 > attr->count)
-		return "there are more members from start_addr to end_addr than count";
+		return "the range from start_addr to end_addr has more members than count";
 	return NULL;
 }
 

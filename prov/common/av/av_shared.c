@@ -136,7 +136,7 @@ static const char *check_file(const struct fab_av_shared *shared, int fd, struct
 	if (read_at(fd, header, sizeof(*header), 0) || header->magic != MAGIC ||
 	    header->record_size != sizeof(struct fab_av_record) || !header->capacity || header->capacity > FAB_AV_MAX ||
 	    (uint64_t) st.st_size < FIRST + header->capacity * sizeof(struct fab_av_record))
-		return "has not the content of a shared address vector";
+		return "is not a shared address vector";
 	if ((int) header->family != shared->family)
 		return "has addresses of another family";
 	*ret = 0;

@@ -49,7 +49,7 @@ static int check_info(const struct fab_domain *domain, const struct fi_info *inf
 			domain->attr.addr_format);
 		return -FI_EINVAL;
 	default:
-		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d, which is no type of endpoint\n",
+		FI_WARN(prov, FI_LOG_EP_CTRL, "fi_endpoint: ep_attr->type is %d, which is not an endpoint type\n",
 			info->ep_attr->type);
 		return -FI_EINVAL;
 	}

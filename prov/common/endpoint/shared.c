@@ -36,7 +36,7 @@ int fab_shared_check_bind(const struct fab_ep *ep, const struct fab_ep *ctx, boo
 	} else if (has_one) {
 		why = "the endpoint has one";
 	} else if (ep->caps & ~ctx->caps & kinds) {
-		why = "the endpoint's capabilities are not a subset of its (fi_endpoint(3))";
+		why = "the endpoint has capabilities that the shared context lacks (fi_endpoint(3))";
 	} else {
 		return 0;
 	}

@@ -122,7 +122,8 @@ static int entry_open(struct entry *wanted, uint8_t *hmem)
 	}
 	number = entry_find(wanted);
 	if (!number && entry_cnt > ENTRY_MAX) {
-		FI_WARN(wanted->prov, FI_LOG_MR, "memory registration: a process can use memory of %d devices\n",
+		FI_WARN(wanted->prov, FI_LOG_MR, "memory registration: this process already uses memory of %d "
+			"devices, which is the maximum\n",
 			ENTRY_MAX);
 		return -FI_ENOSPC;
 	}
@@ -144,7 +145,7 @@ int fab_hmem_open(const struct fi_provider *prov, enum fi_hmem_iface iface, uint
 	if (iface == FI_HMEM_SYSTEM)
 		return 0;
 	if ((unsigned) iface > FI_HMEM_SYNAPSEAI) {
-		FI_WARN(prov, FI_LOG_MR, "memory registration: iface is %u, which is no interface of fi_mr(3)\n",
+		FI_WARN(prov, FI_LOG_MR, "memory registration: iface is %u, which fi_mr(3) does not list\n",
 			(unsigned) iface);
 		return -FI_EINVAL;
 	}

@@ -106,7 +106,7 @@ static int mr_bind_cntr(struct fab_mr *mr, struct fab_cntr *cntr, uint64_t flags
 	int ret;
 
 	if (flags != FI_REMOTE_WRITE) {
-		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; FI_REMOTE_WRITE is what can be "
+		FI_WARN(prov, FI_LOG_MR, "fi_mr_bind: flags %#" PRIx64 " for a counter; only FI_REMOTE_WRITE can be "
 			"counted\n", flags);
 		return -FI_EBADFLAGS;
 	}
@@ -262,8 +262,8 @@ uint64_t fab_mr_access(const struct fab_domain *domain, uint64_t access)
 			      FI_COLLECTIVE;
 
 	if (access & ~uses)
-		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: access bits %#" PRIx64 " mean nothing "
-			"for a region and are ignored\n", access & ~uses);
+		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: access bits %#" PRIx64 " do not apply "
+			"to a memory region and are ignored\n", access & ~uses);
 	return access & uses;
 }
 
@@ -273,8 +273,8 @@ uint64_t fab_mr_flags(const struct fab_domain *domain, uint64_t flags)
 			      (domain->attr.caps & FI_HMEM ? 0 : FI_HMEM_HOST_ALLOC);
 
 	if (flags & idle)
-		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: flags %#" PRIx64 " mean nothing here "
-			"and are ignored\n", flags & idle);
+		FI_INFO(domain->fabric->prov, FI_LOG_MR, "memory registration: flags %#" PRIx64 " have no effect and "
+			"are ignored\n", flags & idle);
 	return flags & ~idle;
 }
 
@@ -351,8 +351,8 @@ int fab_mr_refuse_key(const struct fab_domain *domain, const struct fi_mr_attr *
 
 	if (FI_VERSION_LT(domain->fabric->fabric_fid.api_version, FI_VERSION(1, 5)) || !attr->auth_key_size)
 		return 0;
-	FI_WARN(prov, FI_LOG_MR, "memory registration: auth_key_size is %zu; %s has no authorization keys, and would "
-		"let everybody in\n", attr->auth_key_size, prov->name);
+	FI_WARN(prov, FI_LOG_MR, "memory registration: auth_key_size is %zu; %s does not support authorization keys, "
+		"and would let every peer access the region\n", attr->auth_key_size, prov->name);
 	return -FI_EINVAL;
 }
 
@@ -429,8 +429,8 @@ int fab_mr_mark(void *const *desc, size_t cnt, uint64_t *flags)
 
 		if (!mr || !mr->hmem || !fab_hmem_join(&hmem, mr->hmem))
 			continue;
-		FI_WARN(mr->domain->fabric->prov, FI_LOG_EP_DATA, "buffers of one operation are memory of devices of "
-			"several interfaces\n");
+		FI_WARN(mr->domain->fabric->prov, FI_LOG_EP_DATA, "the buffers of one operation are in memory of "
+			"several device interfaces; use one interface per operation\n");
 		return -FI_EINVAL;
 	}
 	*flags |= fab_op_hmem_flags(hmem);

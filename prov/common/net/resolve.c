@@ -220,7 +220,7 @@ int fab_resolve_nth(const char *node, uint64_t n, uint64_t flags, int family, un
 		return ret;
 	if (!n)
 		return fab_resolve_name(node, NULL, 0, family, addr, why);
-	*why = "counting up from a host name wants one that ends in a number and is not longer than 200 bytes";
+	*why = "consecutive nodes need a host name that ends in a number and has at most 200 bytes";
 	if (!parse_series(node, &series) || series.prefix_len > 200)
 		return -FI_EINVAL;
 	snprintf(name, sizeof(name), "%.*s%0*" PRIu64, (int) series.prefix_len, node, series.digits, series.first + n);
@@ -285,7 +285,7 @@ int fab_resolve(const struct fi_provider *prov, const char *node, const char *se
 	memset(out, 0, sizeof(*out));
 	if (source && !named) {
 		resolve_tell(prov, family, "flags", "FI_SOURCE",
-			     "it says what node and service mean, and neither is given");
+			     "it applies to node and service, and neither is given");
 		return -FI_EINVAL;
 	}
 	if (named) {

@@ -164,7 +164,7 @@ static const char *cm_check(const struct tcp_cm *cm)
 	if (cm->type > TCP_CM_ADMIT || !(cm_types[cm->state] & FAB_BIT(cm->type)))
 		return cm->state == TCP_CM_REPLY ? "its answer is neither an acceptance nor a rejection" :
 		       cm->state == TCP_CM_REQUEST ? "its first message is not a request" :
-		       "its answer to a challenge is not a proof";
+		       "it answered a challenge with something else than a proof";
 	if (cm->data_len > TCP_CM_DATA_MAX)
 		return "it announced more than 256 bytes of private data";
 	/* upstream does not set it in a refusal */
@@ -308,7 +308,7 @@ static void cm_tell_tcp(const struct tcp_cm *cm, int err)
 	TCP_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s is on this host and is reached over TCP: %s\n", to,
 		err == ECONNREFUSED ? "it has no Unix socket here (FI_TCP_LOCAL, another libfabric, nobody listens)" :
 		err == EACCES ? "it is of another user" :
-		err == ECONNRESET || err == EPROTO ? "it does not take us for the same user, or is another libfabric" :
+		err == ECONNRESET || err == EPROTO ? "it sees another user here, or is another libfabric" :
 		strerror(err));
 }
 

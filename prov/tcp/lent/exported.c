@@ -407,7 +407,7 @@ int tcp_srx_export(struct tcp_ep *srx, struct fi_fid_export *exp)
 	ret = fab_export_check(&tcp_prov, exp, srx->own_rx.owner);
 	if (!ret && (srx->detours & TCP_EP_HMEM)) {
 		TCP_WARN(FI_LOG_EP_CTRL, "fi_export_fid of a shared receive context with FI_HMEM: another provider "
-			 "would not know which receives are memory of a device\n");
+			 "cannot tell which receives are in memory of a device\n");
 		ret = -FI_EOPNOTSUPP;
 	}
 	if (!ret)

@@ -111,10 +111,10 @@ static bool alive_look_after(struct tcp_ep *ep, struct tcp_conn *conn, void *arg
 	stuck_ms = alive_stuck_ms(conn, &facts);
 	if (facts.silent)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
-			      "the peer's machine has not answered for too long (FI_TCP_USER_TIMEOUT)");
+			      "the peer's machine has not answered within the time limit (FI_TCP_USER_TIMEOUT)");
 	else if (tcp_params.stall_timeout_ms && stuck_ms >= (uint64_t) tcp_params.stall_timeout_ms)
 		tcp_conn_fail(conn, FI_ETIMEDOUT, ETIMEDOUT,
-			      "the peer has read and answered nothing for too long (FI_TCP_STALL_TIMEOUT)");
+			      "the peer has read and answered nothing within the time limit (FI_TCP_STALL_TIMEOUT)");
 	else if (tcp_params.user_timeout_ms && stuck_ms >= (uint64_t) tcp_params.user_timeout_ms && !conn->alive.told)
 		alive_tell_stuck(conn, stuck_ms);
 	return false;

@@ -363,7 +363,7 @@ static struct tcp_tx *amo_answer_new(struct tcp_conn *conn, uint64_t len)
 	struct tcp_tx *tx;
 
 	if (conn->remote.amo_owed + amo_result_cost(len) > TCP_AMO_WINDOW) {
-		tcp_rx_broken(conn, "more results of atomics asked for than may be");
+		tcp_rx_broken(conn, "more atomics with results than the limit");
 		return NULL;
 	}
 	tx = tcp_tx_control(conn, TCP_WIRE_AMO_RSP, &rsp, sizeof(rsp));

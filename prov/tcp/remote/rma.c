@@ -373,7 +373,7 @@ void tcp_rma_read_req(struct tcp_conn *conn)
 	int ret;
 
 	if (!tcp_rma_targets(conn, rma, &len) || conn->remote.rsp_cnt >= RSP_MAX) {
-		tcp_rx_broken(conn, "read too long, or too many of them");
+		tcp_rx_broken(conn, "a read that is too long, or more reads than the limit");
 		return;
 	}
 	tx = tcp_tx_control(conn, TCP_WIRE_READ_RSP, NULL, 0);

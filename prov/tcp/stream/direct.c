@@ -269,7 +269,7 @@ const char *tcp_direct_check(const struct tcp_conn *conn, const struct tcp_hdr *
 	uint32_t cnt = TCP_PIECE_CNT(hdr->flags);
 
 	if (!conn->direct.state || !conn->direct.state->reads)
-		return "a direct frame where there can be none";
+		return "a direct frame where the protocol allows none";
 	return cnt > TCP_PIECES_MAX || !tcp_frames[hdr->op].spoilt || !(hdr->flags & TCP_FLAG_WANT_ACK) ?
 	       "a direct frame of this kind" : NULL;
 }

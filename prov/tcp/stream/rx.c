@@ -38,12 +38,12 @@ static const char *rx_flags_check(const struct tcp_conn *conn, const struct tcp_
 {
 	if (hdr->flags & TCP_FLAG_CQ_DATA) {
 		if (!kind->cq_data)
-			return "CQ data in a frame that cannot have it";
+			return "CQ data in a frame of a kind without it";
 		*len += sizeof(uint64_t);
 	}
 	if (hdr->flags & TCP_FLAG_GROUP) {
 		if (!kind->group || !(conn->peer.features & TCP_EXT_GROUP))
-			return "a peer group in a frame that cannot have one";
+			return "a peer group in a frame of a kind without one";
 		*len += sizeof(struct tcp_group);
 	}
 	if (hdr->flags & TCP_FLAGS_PIECES) {
