@@ -19,9 +19,13 @@
  *	connected		MSG: make progress until the endpoint is connected
  *	fork			make a child that rests, and say "child PID"
  *	exec			become another program, which rests
+ *	arrived			make progress until the completion queue has an entry
+ *	rest			nothing: it ends a look
  *	look			make progress until the next line
  *	sleep			fi_cq_sread() for ever
  *	count N			fi_cntr_wait() for ever
+ *
+ * Who waits here sleeps between two progress calls, since other tests want the processor.
  */
 #include <errno.h>
 #include <poll.h>
@@ -46,6 +50,7 @@
 #include <rdma/fi_trigger.h>
 
 #define BUF_LEN	(64u << 20)
+#define NAP_MS	1		/* between two progress calls */
 
 static struct fi_info *info;
 static struct fid_fabric *fabric;
@@ -232,7 +237,7 @@ static void do_look(void)
 	struct fi_eq_cm_entry event;
 	uint32_t kind;
 
-	while (!poll(&input, 1, 0)) {
+	while (!poll(&input, 1, NAP_MS)) {
 		if (eq)
 			fi_eq_read(eq, &kind, &event, sizeof(event), 0);
 		if (cq && fi_cq_read(cq, &entry, 1) == -FI_EAVAIL)
@@ -256,8 +261,21 @@ static void await(uint32_t kind, struct fi_eq_cm_entry *event)
 			MUST(ret);
 		if (cq)
 			fi_cq_read(cq, NULL, 0);
+		if (found != kind)
+			poll(NULL, 0, NAP_MS);
 	}
 	*event = entry.cm;
+}
+
+/* Make progress until the completion queue has an entry. */
+static void do_arrived(void)
+{
+	struct fi_cq_tagged_entry entry;
+	ssize_t ret;
+
+	while ((ret = fi_cq_read(cq, &entry, 1)) == -FI_EAGAIN)
+		poll(NULL, 0, NAP_MS);
+	MUST(ret);
 }
 
 static void do_join(size_t cnt)
@@ -345,6 +363,8 @@ static void obey(char *line)
 		   !strcmp(word, "atomic")) {
 		do_access(word, strtoull(a, NULL, 0), strtoull(b, NULL, 0), strtoull(c, NULL, 0),
 			  strtoull(d, NULL, 0), e);
+	} else if (!strcmp(word, "arrived")) {
+		do_arrived();
 	} else if (!connect_as_told(word, a)) {
 		join_as_told(word, a);
 	}
