@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The pass, with its sources, timers and flushes; the alarm; and the thread of FI_PROGRESS_AUTO. All state is in struct
- * fab_engine.
+ * The pass, and the life of an engine. Sources, timers and the thread have files of their own (parts.h). All state is
+ * in struct fab_engine.
  *
  * Costs: a busy connection costs one recv() per pass, and no epoll_wait(). A pass that finds nothing costs one system
  * call: recv() if the engine has one connection, which is hot, otherwise epoll_wait(). After such a recv() a glance
@@ -11,16 +11,15 @@
  * once for each of them. The clock is read only if there are timers, and where epoll might be asked.
  */
 #include "common/engine/outsiders.h"
+#include "common/engine/parts.h"
 #include "common/engine/survey.h"
 
 #include <assert.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
-#include <time.h>
 #include <rdma/fi_errno.h>
 #include <rdma/providers/fi_log.h>
 #include "base/bits.h"
@@ -28,338 +27,12 @@
 #include "base/forks.h"
 #include "base/sock.h"
 
-#define HOT_MAX			4	/* sources that are read before epoll is asked */
-#define HOT_QUIET_MAX		512	/* passes without data after which a source is not hot any more ... */
-#define HOT_QUIET_SHARED	2	/* ... if there are other sources: epoll is asked then anyway, and is cheaper
-					 * than a recv() without data */
-#define EPOLL_SOON		4U	/* ask epoll after at most so many passes if the hot sources have data, and are
-					 * not all there are; or if they have none, are all, and epoll had found
-					 * something */
-#define EPOLL_PASSES		16U	/* ... at most, with each time that epoll finds nothing; and if they have data,
-					 * and are all there are */
-#define EPOLL_PASSES_WORDS	128U	/* the same if data comes by words alone: epoll has only what begins and ends */
-#define EPOLL_WORDS_NS		100000	/* ... and after that not sooner than so long after the last time */
+#define EPOLL_WORDS_NS		100000	/* if data comes by words alone, ask epoll at most so often */
 #define EPOLL_EVENTS		64
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one, ... */
 #define DIRECT_TICKS		((uint64_t) 1 << 30)	/* ... and after some 0.5 s */
-#define SPINS_AWAY		32	/* passes by the application, without sleeping, after which the thread pauses */
-#define AWAY_NS			250000	/* length of a pause, after which the thread checks again */
 
-/* An alarm that is due now. Timers are always later. */
-#define ALARM_NOW		1
-
-/* ---- the alarm ---- */
-
-/* Set the alarm to a time of the fab_now_ns() clock, to ALARM_NOW, or off (0). Also clears an alarm that has
- * expired. */
-static void alarm_set(struct fab_engine *engine, uint64_t when_ns)
-{
-	struct itimerspec spec = { 0 };
-	uint64_t now, left;
-
-	if (when_ns == engine->alarm.when_ns)
-		return;
-	if (when_ns) {
-		now = when_ns > ALARM_NOW ? fab_now_ns() : 0;
-		left = when_ns > now ? when_ns - now : 1;
-		spec.it_value.tv_sec = (time_t) (left / 1000000000);
-		spec.it_value.tv_nsec = (long) (left % 1000000000);
-	}
-	fab_sock->timerfd_settime(engine->alarm.source.fd, 0, &spec, NULL);
-	engine->alarm.when_ns = when_ns;
-	engine->chores |= when_ns == ALARM_NOW;
-}
-
-static uint64_t first_timer_ns(const struct fab_engine *engine)
-{
-	const struct fab_timer *timer = fab_list_first(&engine->timers, struct fab_timer, link);
-
-	return timer ? timer->when_ns : 0;
-}
-
-static bool watched(struct fab_engine *engine)
-{
-	return atomic_load(&engine->watchers) > 0;
-}
-
-static void alarm_ready(struct fab_source *src, uint32_t events)
-{
-	(void) events;
-	src->engine->alarm.due = true;
-}
-
-/* True if one of them, or the pass before them, has found anything. */
-static bool run_polls(struct fab_engine *engine, bool found)
-{
-	struct fab_list *link, *tmp;
-
-	fab_list_for_each_safe(&engine->polls, link, tmp) {
-		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
-
-		found |= fn->poll(fn);
-	}
-	return found;
-}
-
-void fab_engine_prepare_sleep(struct fab_engine *engine)
-{
-	fab_engine_no_glance(engine);
-	fab_engine_flush(engine);
-	run_polls(engine, false);	/* arm the hardware for watchers that came after the last poll */
-	fab_stats_sleep(engine);
-	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
-	alarm_set(engine, fab_list_empty(&engine->flush) ? first_timer_ns(engine) : ALARM_NOW);
-}
-
-/* ---- sources ---- */
-
-/* Change the entry of src in epoll. */
-static int source_ctl(struct fab_engine *engine, int op, struct fab_source *src)
-{
-	struct epoll_event event = { .events = src->events, .data.ptr = src };
-
-	return fab_sock->epoll_ctl(engine->epfd, op, src->fd, &event) ? -errno : 0;
-}
-
-int fab_source_watch(struct fab_source *src, bool watch)
-{
-	return source_ctl(src->engine, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, src);
-}
-
-static unsigned waits_to_write(uint32_t events)
-{
-	return (events & EPOLLOUT) != 0;
-}
-
-/* The engine's poll function if it has only one, which has words. */
-static struct fab_poll_fn *only_words(const struct fab_engine *engine)
-{
-	struct fab_poll_fn *fn = fab_list_first(&engine->polls, struct fab_poll_fn, link);
-
-	return fn && fn->link.next == &engine->polls && fn->words ? fn : NULL;
-}
-
-/* The only hot source, if it is all that a pass reads, and glances may do so. */
-static struct fab_source *only_hot(const struct fab_engine *engine)
-{
-	struct fab_source *src = fab_list_first(&engine->sources.hot, struct fab_source, hot);
-
-	return engine->sources.hot_cnt == 1 && fab_list_empty(&engine->polls) && src->glance_len ? src : NULL;
-}
-
-/* The most passes without epoll, where no other source has data. */
-static unsigned epoll_passes(const struct fab_engine *engine)
-{
-	return !engine->sources.poll_cnt && only_words(engine) ? EPOLL_PASSES_WORDS : EPOLL_PASSES;
-}
-
-/* More sources are ready than can be hot: none is, and each pass asks epoll, so that all are read equally often. */
-static bool crowded(const struct fab_engine *engine)
-{
-	return engine->epoll.cnt > HOT_MAX;
-}
-
-void fab_engine_sources_changed(struct fab_engine *engine)
-{
-	const struct fab_engine_sources *all = &engine->sources;
-	bool nothing_hot = !all->hot_cnt && fab_list_empty(&engine->polls);
-	bool elsewhere = all->out_cnt || all->poll_cnt > all->hot_cnt || !fab_list_empty(&engine->outsiders.line);
-
-	engine->epoll.limit[false] = nothing_hot || elsewhere ? 0 : fab_min(engine->epoll.gap, epoll_passes(engine));
-	engine->epoll.limit[true] = crowded(engine) ? 0 : elsewhere ? EPOLL_SOON : epoll_passes(engine);
-	engine->sources.quiet_max = all->poll_cnt > 1 ? HOT_QUIET_SHARED : HOT_QUIET_MAX;
-	engine->glance.fn = all->hot_cnt ? NULL : only_words(engine);
-	engine->glance.src = elsewhere ? NULL : only_hot(engine);
-	fab_engine_no_glance(engine);
-}
-
-/* src is in epoll: count it. */
-static void source_enter(struct fab_engine *engine, struct fab_source *src)
-{
-	src->engine = engine;
-	src->quiet = 0;
-	src->due = 0;
-	src->aside = false;
-	fab_list_init(&src->hot);
-	engine->sources.cnt++;
-	engine->sources.poll_cnt += src->poll != NULL;
-	engine->sources.out_cnt += waits_to_write(src->events);
-	fab_engine_sources_changed(engine);
-}
-
-int fab_source_add(struct fab_engine *engine, struct fab_source *src, uint32_t events)
-{
-	int ret;
-
-	assert(!src->engine);
-	src->events = events;
-	ret = source_ctl(engine, EPOLL_CTL_ADD, src);
-	if (!ret)
-		source_enter(engine, src);
-	return ret;
-}
-
-void fab_source_mod(struct fab_source *src, uint32_t events)
-{
-	struct fab_engine *engine = src->engine;
-
-	if (src->events == events)
-		return;
-	engine->sources.out_cnt += waits_to_write(events) - waits_to_write(src->events);
-	fab_engine_sources_changed(engine);
-	src->events = events;
-	if (!src->aside)
-		source_ctl(engine, EPOLL_CTL_MOD, src);
-}
-
-/* It is not hot any more. */
-static void cool(struct fab_source *src)
-{
-	if (fab_list_empty(&src->hot) || src->due)
-		return;
-	fab_list_remove(&src->hot);
-	src->engine->sources.hot_cnt--;
-	fab_engine_sources_changed(src->engine);
-}
-
-/* Undo source_enter(). What epoll has reported of it is not handled any more. */
-static void source_leave(struct fab_source *src)
-{
-	struct fab_engine *engine = src->engine;
-
-	cool(src);
-	if (src->due)
-		fab_source_leave_line(src);
-	for (int i = 0; i < engine->epoll.event_cnt; i++) {
-		if (engine->epoll.events[i].data.ptr == src)
-			engine->epoll.events[i].data.ptr = NULL;
-	}
-	engine->sources.cnt--;
-	engine->sources.poll_cnt -= src->poll != NULL;
-	engine->sources.out_cnt -= waits_to_write(src->events);
-	fab_engine_sources_changed(engine);
-	src->engine = NULL;
-}
-
-void fab_source_del(struct fab_source *src)
-{
-	if (!src->engine)
-		return;
-	if (!src->aside)
-		source_ctl(src->engine, EPOLL_CTL_DEL, src);
-	source_leave(src);
-}
-
-int fab_source_move(struct fab_source *from, struct fab_source *to, uint32_t events)
-{
-	struct fab_engine *engine = from->engine;
-	int ret;
-
-	assert(from->fd == to->fd && !to->engine);
-	to->events = events;
-	ret = source_ctl(engine, from->aside ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, to);
-	if (ret)
-		return ret;
-	source_leave(from);
-	source_enter(engine, to);
-	return 0;
-}
-
-/* True if outsiders are read in their turn only. */
-static bool outsiders_step_back(const struct fab_engine *engine)
-{
-	return engine->outsiders.rationed || engine->outsiders.heard;
-}
-
-/* The hot source that has been quiet for the longest time. */
-static struct fab_source *coolest(struct fab_engine *engine)
-{
-	struct fab_source *best = NULL, *src;
-	struct fab_list *link;
-
-	fab_list_for_each(&engine->sources.hot, link) {
-		src = fab_container(link, struct fab_source, hot);
-		if (!best || src->quiet > best->quiet)
-			best = src;
-	}
-	return best;
-}
-
-void fab_source_heat(struct fab_source *src)
-{
-	struct fab_engine *engine = src->engine;
-	struct fab_source *victim;
-
-	if (!engine || !src->poll || crowded(engine) || (src->outsider && outsiders_step_back(engine)))
-		return;
-	if (engine->sources.hot_cnt == HOT_MAX) {
-		victim = coolest(engine);
-		if (victim->quiet < 2)
-			return;		/* all hot sources are busy: epoll serves this one */
-		cool(victim);
-	}
-	fab_list_add_tail(&engine->sources.hot, &src->hot);
-	engine->sources.hot_cnt++;
-	fab_engine_sources_changed(engine);
-}
-
-void fab_poll_add(struct fab_engine *engine, struct fab_poll_fn *fn)
-{
-	fab_list_add_tail(&engine->polls, &fn->link);
-	fab_engine_sources_changed(engine);
-}
-
-void fab_poll_del(struct fab_engine *engine, struct fab_poll_fn *fn)
-{
-	fab_list_remove(&fn->link);
-	fab_engine_sources_changed(engine);
-}
-
-/* ---- timers, flushes, memory ---- */
-
-void fab_timer_init(struct fab_timer *timer, void (*fire)(struct fab_timer *timer))
-{
-	fab_list_init(&timer->link);
-	timer->fire = fire;
-	timer->when_ns = 0;
-}
-
-void fab_timer_start(struct fab_engine *engine, struct fab_timer *timer, uint64_t when_ns)
-{
-	struct fab_list *place;
-
-	fab_list_remove(&timer->link);
-	timer->when_ns = fab_max(when_ns, (uint64_t) ALARM_NOW + 1);
-	for (place = engine->timers.prev; place != &engine->timers; place = place->prev) {
-		if (fab_container(place, struct fab_timer, link)->when_ns <= timer->when_ns)
-			break;
-	}
-	fab_list_add_after(place, &timer->link);
-	if (place == &engine->timers && watched(engine) && engine->alarm.when_ns != ALARM_NOW)
-		alarm_set(engine, timer->when_ns);
-}
-
-void fab_timer_stop(struct fab_timer *timer)
-{
-	fab_list_remove(&timer->link);
-}
-
-static bool run_timers(struct fab_engine *engine)
-{
-	uint64_t now = fab_now_ns();
-	struct fab_timer *timer;
-	bool found = false;
-
-	while ((timer = fab_list_first(&engine->timers, struct fab_timer, link)) && timer->when_ns <= now) {
-		fab_list_remove(&timer->link);
-		timer->fire(timer);
-		found |= timer != &engine->stats.timer;
-	}
-	if (engine->alarm.due || (engine->alarm.when_ns > ALARM_NOW && engine->alarm.when_ns <= now))
-		alarm_set(engine, watched(engine) ? first_timer_ns(engine) : 0);
-	engine->alarm.due = false;
-	return found;
-}
+/* ---- flushes, memory ---- */
 
 void fab_flush_init(struct fab_flush *flush, void (*fn)(struct fab_flush *flush))
 {
@@ -374,8 +47,8 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 	fab_list_add_tail(&engine->flush, &flush->link);
 	engine->chores = true;
 	engine->direct.looks_left = 0;
-	if (!engine->in_pass && watched(engine))
-		alarm_set(engine, ALARM_NOW);
+	if (!engine->in_pass && fab_engine_watched(engine))
+		fab_alarm_set(engine, FAB_ALARM_NOW);
 }
 
 void fab_engine_set_direct(struct fab_engine *engine, void *direct)
@@ -441,8 +114,30 @@ struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const 
 		attached = attached->next;
 	return attached;
 }
-
 /* ---- the pass ---- */
+
+/* True if one of them, or the pass before them, has found anything. */
+static bool run_polls(struct fab_engine *engine, bool found)
+{
+	struct fab_list *link, *tmp;
+
+	fab_list_for_each_safe(&engine->polls, link, tmp) {
+		struct fab_poll_fn *fn = fab_container(link, struct fab_poll_fn, link);
+
+		found |= fn->poll(fn);
+	}
+	return found;
+}
+
+void fab_engine_prepare_sleep(struct fab_engine *engine)
+{
+	fab_engine_no_glance(engine);
+	fab_engine_flush(engine);
+	run_polls(engine, false);	/* arm the hardware for watchers that came after the last poll */
+	fab_stats_sleep(engine);
+	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
+	fab_alarm_set(engine, fab_list_empty(&engine->flush) ? fab_timer_first_ns(engine) : FAB_ALARM_NOW);
+}
 
 /* Poll each hot source. A callback may take any of them out of the list, so the first one is always taken and moved to
  * the end. */
@@ -457,14 +152,14 @@ static __attribute__((noinline)) bool poll_hot(struct fab_engine *engine)
 			fab_list_remove(&src->hot);
 			fab_list_add_tail(&engine->sources.hot, &src->hot);
 		}
-		if (__builtin_expect(src->outsider, 0) && outsiders_step_back(engine)) {
-			cool(src);
+		if (__builtin_expect(src->outsider, 0) && fab_outsiders_step_back(engine)) {
+			fab_source_cool(src);
 		} else if (src->poll(src)) {
 			src->quiet = 0;
 			found = true;
 			engine->outsiders.heard |= !src->outsider;
 		} else if (__builtin_expect(++src->quiet > engine->sources.quiet_max, 0) && src->engine) {
-			cool(src);
+			fab_source_cool(src);
 		}
 	}
 	return found;
@@ -510,6 +205,8 @@ static bool handle_events(struct fab_engine *engine)
 static bool ask_epoll(struct fab_engine *engine)
 {
 	struct epoll_event events[EPOLL_EVENTS];
+	int before = engine->epoll.cnt;
+	unsigned gap;
 	bool found;
 
 	engine->epoll.cnt = fab_sock->epoll_wait(engine->epfd, events, EPOLL_EVENTS, 0);
@@ -520,10 +217,13 @@ static bool ask_epoll(struct fab_engine *engine)
 	found = handle_events(engine);
 	engine->epoll.event_cnt = 0;
 	engine->epoll.events = NULL;
-	while (crowded(engine) && engine->sources.hot_cnt)
-		cool(fab_list_first(&engine->sources.hot, struct fab_source, hot));
-	engine->epoll.gap = engine->epoll.cnt > 0 ? EPOLL_SOON : fab_min(2 * engine->epoll.gap, epoll_passes(engine));
-	fab_engine_sources_changed(engine);
+	while (fab_sources_crowded(engine) && engine->sources.hot_cnt)
+		fab_source_cool(fab_list_first(&engine->sources.hot, struct fab_source, hot));
+	gap = engine->epoll.cnt > 0 ? FAB_EPOLL_SOON : fab_min(2 * engine->epoll.gap, fab_epoll_passes(engine));
+	if (gap != engine->epoll.gap || engine->epoll.cnt != before) {
+		engine->epoll.gap = gap;
+		fab_engine_sources_changed(engine);
+	}
 	return found;
 }
 
@@ -533,7 +233,8 @@ static bool asked_lately(struct fab_engine *engine)
 {
 	uint64_t now;
 
-	if (engine->epoll.ask || engine->epoll.gap < EPOLL_PASSES_WORDS || epoll_passes(engine) < EPOLL_PASSES_WORDS)
+	if (engine->epoll.ask || engine->epoll.gap < FAB_EPOLL_PASSES_WORDS ||
+	    fab_epoll_passes(engine) < FAB_EPOLL_PASSES_WORDS)
 		return false;
 	now = fab_now_ns();
 	if (now - engine->epoll.asked_ns < EPOLL_WORDS_NS)
@@ -558,7 +259,7 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 		found = ask_epoll(engine);
 	engine->epoll.ask = false;
 	if (engine->alarm.due || !fab_list_empty(&engine->timers))
-		found |= run_timers(engine);
+		found |= fab_timers_run(engine);
 	return found;
 }
 
@@ -569,7 +270,7 @@ static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
 	uint64_t each = (now - engine->stats.renewed) / (engine->stats.granted + 1);
 
 	if (engine->direct.looks_left < 0)
-		engine->epoll.since = EPOLL_PASSES;
+		engine->epoll.since = FAB_EPOLL_PASSES;
 	/* an application that looks rarely makes more passes, so that the time of its last one is known */
 	if (each > DIRECT_TICKS / DIRECT_LOOKS && fab_clock == &fab_system_clock)
 		looks = DIRECT_TICKS / each;
@@ -585,18 +286,18 @@ static __attribute__((noinline)) void begin_chores(struct fab_engine *engine)
 		renew_direct(engine);
 	if (!fab_list_empty(&engine->flush))
 		fab_engine_flush(engine);
-	if (engine->alarm.when_ns == ALARM_NOW)
-		alarm_set(engine, first_timer_ns(engine));
+	if (engine->alarm.when_ns == FAB_ALARM_NOW)
+		fab_alarm_set(engine, fab_timer_first_ns(engine));
 }
 
 static __attribute__((noinline)) void end_chores(struct fab_engine *engine)
 {
-	if (!fab_list_empty(&engine->flush) && watched(engine))
-		alarm_set(engine, ALARM_NOW);
+	if (!fab_list_empty(&engine->flush) && fab_engine_watched(engine))
+		fab_alarm_set(engine, FAB_ALARM_NOW);
 	if (!fab_list_empty(&engine->deferred))
 		free_deferred(engine);
 	engine->chores = engine->direct.queue || !fab_list_empty(&engine->flush) ||
-			 engine->alarm.when_ns == ALARM_NOW || !fab_list_empty(&engine->deferred);
+			 engine->alarm.when_ns == FAB_ALARM_NOW || !fab_list_empty(&engine->deferred);
 }
 
 /* This pass has found nothing: glances may replace passes, up to the one that asks epoll. At words not with watchers,
@@ -611,7 +312,7 @@ static __attribute__((noinline)) void allow_glances(struct fab_engine *engine)
 	if (glance->src) {
 		glance->len = engine->staging ? glance->src->glance_len(glance->src) : 0;
 		glance->reads = glance->len ? engine->epoll.limit[false] - next : 0;
-	} else if (!watched(engine) && glance->fn->words(glance->fn, glance)) {
+	} else if (!fab_engine_watched(engine) && glance->fn->words(glance->fn, glance)) {
 		glance->left = engine->epoll.limit[false] - next;
 	}
 }
@@ -623,7 +324,7 @@ static inline __attribute__((always_inline)) bool pass_rest(struct fab_engine *e
 	if (looks_further(engine, found) && look_further(engine)) {
 		found = true;
 		/* this pass may have used up what the polls have armed for those who sleep */
-		if (watched(engine) && !fab_list_empty(&engine->polls))
+		if (fab_engine_watched(engine) && !fab_list_empty(&engine->polls))
 			run_polls(engine, true);
 	}
 
@@ -688,8 +389,7 @@ bool fab_engine_pass(struct fab_engine *engine)
 	return !fab_engine_glance_or_pass(engine, &found) && found;
 }
 
-/* A pass that is not the application's, which asks epoll. */
-static __attribute__((noinline)) bool pass_and_ask(struct fab_engine *engine)
+__attribute__((noinline)) bool fab_engine_pass_and_ask(struct fab_engine *engine)
 {
 	engine->epoll.ask = true;
 	return pass(engine);
@@ -697,7 +397,7 @@ static __attribute__((noinline)) bool pass_and_ask(struct fab_engine *engine)
 
 void fab_engine_last_look(struct fab_engine *engine)
 {
-	pass_and_ask(engine);
+	fab_engine_pass_and_ask(engine);
 	fab_engine_prepare_sleep(engine);
 }
 
@@ -717,90 +417,6 @@ ssize_t fab_engine_unlock_rare(struct fab_engine *engine, ssize_t ret)
 	fab_engine_unlock(engine);
 	return ret;
 }
-
-/* ---- the thread ---- */
-
-/* Sleep until a source is ready, something is queued to be sent, or a timer is due. Lock held on entry and return. */
-static void thread_sleep(struct fab_engine *engine)
-{
-	struct pollfd pollfd = { .fd = engine->epfd, .events = POLLIN };
-
-	fab_engine_watch(engine);
-	fab_engine_prepare_sleep(engine);
-	fab_engine_unlock(engine);
-	fab_sock->poll(&pollfd, 1, -1);
-	fab_engine_lock(engine);
-	fab_engine_unwatch(engine);
-	fab_survey_woken(engine);
-}
-
-/* Let waiting threads take the lock, between two passes. */
-static void thread_let_others_in(struct fab_engine *engine)
-{
-	if (!fab_list_empty(&engine->signals))
-		fab_engine_signal(engine);
-	fab_lock_yield(&engine->lock);
-}
-
-/* Pause while the application polls, and leave the work to it. Lock held on entry and return. */
-static void thread_keep_away(struct fab_engine *engine)
-{
-	const struct timespec away = { .tv_nsec = AWAY_NS };
-	uint32_t before, now = atomic_load_explicit(&engine->spins, memory_order_relaxed);
-
-	fab_engine_unlock(engine);
-	do {
-		before = now;
-		nanosleep(&away, NULL);
-		now = atomic_load_explicit(&engine->spins, memory_order_relaxed);
-	} while (now != before && now >= SPINS_AWAY);
-	fab_engine_lock(engine);
-	atomic_store_explicit(&engine->spins, 0, memory_order_relaxed);
-}
-
-static void *engine_thread_main(void *arg)
-{
-	struct fab_engine *engine = arg;
-
-	fab_engine_lock(engine);
-	while (!engine->thread.stop) {
-		if (pass_and_ask(engine))
-			thread_let_others_in(engine);
-		else
-			thread_sleep(engine);
-		if (atomic_load_explicit(&engine->spins, memory_order_relaxed) >= SPINS_AWAY)
-			thread_keep_away(engine);
-	}
-	fab_engine_unlock(engine);
-	return NULL;
-}
-
-int fab_thread_start(pthread_t *thread, void *(*fn)(void *arg), void *arg, const char *name)
-{
-	sigset_t all, old;
-	int ret;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(thread, NULL, fn, arg);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
-	if (ret)
-		return -ret;
-	if (name)
-		pthread_setname_np(*thread, name);
-	return 0;
-}
-
-static void thread_join(struct fab_engine *engine)
-{
-	fab_engine_lock(engine);
-	engine->thread.stop = true;
-	alarm_set(engine, ALARM_NOW);
-	fab_engine_unlock(engine);
-	pthread_join(engine->thread.id, NULL);
-	engine->thread.run = false;
-}
-
 /* ---- init and fini ---- */
 
 static enum fab_lock_kind lock_kind(const struct fab_engine_attr *attr)
@@ -818,7 +434,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	int ret;
 
 	memset(engine, 0, sizeof(*engine));
-	engine->epoll.gap = EPOLL_SOON;
+	engine->epoll.gap = FAB_EPOLL_SOON;
 	fab_list_init(&engine->sources.hot);
 	fab_list_init(&engine->flush);
 	fab_list_init(&engine->polls);
@@ -826,7 +442,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 	fab_list_init(&engine->deferred);
 	fab_list_init(&engine->signals);
 	fab_outsiders_init(&engine->outsiders);
-	engine->alarm.source.ready = alarm_ready;
+	engine->alarm.source.ready = fab_alarm_ready;
 	engine->forks = fab_fork_cnt;
 	engine->prov = attr->prov;
 	ret = fab_stats_engine_begin(engine, attr->auto_progress);
@@ -859,7 +475,7 @@ int fab_engine_init(struct fab_engine *engine, const struct fab_engine_attr *att
 		fab_fork_guard_add(&engine->fork_guard, &engine->lock);
 	if (attr->auto_progress) {
 		engine->thread.run = true;
-		ret = fab_thread_start(&engine->thread.id, engine_thread_main, engine, attr->name);
+		ret = fab_thread_start(&engine->thread.id, fab_engine_thread_main, engine, attr->name);
 		if (ret)
 			goto fini_lock;
 	}
@@ -881,7 +497,7 @@ void fab_engine_fini(struct fab_engine *engine)
 {
 	fab_engine_disown(engine);
 	if (engine->thread.run)
-		thread_join(engine);
+		fab_engine_thread_join(engine);
 	while (engine->attached) {
 		struct fab_attached *attached = engine->attached;
 

@@ -14,6 +14,7 @@
  * with something of which epoll does not know, a ring, asks for its turn, and waits in line like the others.
  */
 #include "common/engine/outsiders.h"
+#include "common/engine/parts.h"
 
 #include <sys/epoll.h>
 #include "base/bits.h"

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Between engine.c and outsiders.c. Lock held.
+ * Private to this room: the line of outsiders. Lock held.
  */
 #ifndef FAB_OUTSIDERS_H
 #define FAB_OUTSIDERS_H
 
 #include "common/engine/engine.h"
-
-/* ---- outsiders.c ---- */
 
 /* Of an engine that has none. */
 void fab_outsiders_init(struct fab_engine_outsiders *all);
@@ -17,12 +15,10 @@ bool fab_outsiders_serve(struct fab_engine *engine);
 /* src, which is in line, leaves it without a turn. Epoll does not watch it. */
 void fab_source_leave_line(struct fab_source *src);
 
-/* ---- engine.c ---- */
-
-/* Have epoll watch src again, or not any more. 0 or -errno. */
-int fab_source_watch(struct fab_source *src, bool watch);
-/* The sources have changed, or the line, or the gap: find out again what passes would otherwise have to think
- * about. */
-void fab_engine_sources_changed(struct fab_engine *engine);
+/* True if outsiders are read in their turn only. */
+static inline bool fab_outsiders_step_back(const struct fab_engine *engine)
+{
+	return engine->outsiders.rationed || engine->outsiders.heard;
+}
 
 #endif
