@@ -896,6 +896,7 @@ static void last_group(void)
 		if (++tries == JOINS)
 			judge_wrong("after the faults no join succeeds");
 	}
+	was_killed = false;	/* nobody of this group */
 	for (int i = 0; i < LAST_CALLS; i++)
 		call_all(act_coll);
 	settle();
