@@ -2,10 +2,11 @@
 /*
  * The instructions of a call, counted by stepping through it one at a time (the trap flag of x86, SIGTRAP); a system
  * call is one of them. What a short message costs, and a look at a queue that finds nothing; what a threading level
- * saves.
+ * saves. BUDGET_STEPS=FILE writes which instructions a message takes (test/why/cost.test).
  */
 #include "traffic.h"
 
+#include <dlfcn.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -48,11 +49,47 @@ enum {
 
 #if defined(__x86_64__) && !SANITIZED
 static volatile unsigned long steps;
+/* Where the steps of the calls of a message are; their number so far, less 1. */
+static struct trail {
+	unsigned long cnt;
+	uintptr_t at[4096];
+} trails[MESSAGE_CALLS];
+static int trail_call;
 
-static void on_step(int sig)
+/* The calls of a message do not tell where one ends: what they compute between them would be counted. */
+static void on_step(int sig, siginfo_t *info, void *context)
 {
+	const ucontext_t *at = context;
+	struct trail *trail;
+
 	(void) sig;
+	(void) info;
+	trail_call += !steps && trail_call < MESSAGE_CALLS;
+	trail = trail_call < MESSAGE_CALLS ? &trails[trail_call] : NULL;
+	if (trail && steps < COUNT(trail->at)) {
+		trail->at[steps] = (uintptr_t) at->uc_mcontext.gregs[REG_RIP];
+		trail->cnt = steps + 1;
+	}
 	steps++;
+}
+
+/* Write the steps of a message: lines of the number of the message, that of the call, the file and the offset in it. */
+static void write_steps(void)
+{
+	static int number;
+	const char *path = getenv("BUDGET_STEPS");
+	FILE *out = path ? fopen(path, "a") : NULL;
+	Dl_info where;
+
+	if (!out)
+		return;
+	for (int call = 0; call < MESSAGE_CALLS; call++)
+		for (unsigned long i = 0; i < trails[call].cnt; i++)
+			if (dladdr((void *) trails[call].at[i], &where))
+				fprintf(out, "%d %d %s 0x%lx\n", number, call, where.dli_fname,
+					(unsigned long) (trails[call].at[i] - (uintptr_t) where.dli_fbase));
+	number++;
+	fclose(out);
 }
 
 /* From here to there each instruction is a signal. What is on the stack below its end stays untouched. */
@@ -99,7 +136,7 @@ static unsigned long try_steps(struct pair *p)
 
 static unsigned long count_steps(struct test *t)
 {
-	struct sigaction trap = { .sa_handler = on_step }, before;
+	struct sigaction trap = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO }, before;
 	struct pair p = traffic_pair(t, .hints = ask_for_level);
 	unsigned long cnt = 0;
 
@@ -132,6 +169,7 @@ static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALL
 	static char in[8];
 	ssize_t ret;
 
+	trail_call = -1;
 	cost[POST] = STEPS_OF(ret, fi_trecv(p->b->ep, in, sizeof(in), NULL, FI_ADDR_UNSPEC, 1, 0, NULL));
 	MUST(ret);
 	cost[SUBMIT] = STEPS_OF(ret, fi_tsend(p->a->ep, "message", 8, NULL, p->a->peer, 1, NULL));
@@ -145,6 +183,7 @@ static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALL
 		CHECK_EQ(ret, 1);
 		return false;
 	}
+	write_steps();
 	for (int i = 0; i < LOOKS; i++) {
 		looks[i] = STEPS_OF(ret, fi_cq_read(p->b->tx_cq, &entry, 1));
 		CHECK_EQ(ret, -FI_EAGAIN);
@@ -157,7 +196,7 @@ static bool step_through_message(struct pair *p, unsigned long cost[MESSAGE_CALL
  * what is pending, fi_stats(7)) is not of a message; to step through one takes long. */
 static void count_message(struct test *t, unsigned long cost[COSTS])
 {
-	struct sigaction trap = { .sa_handler = on_step }, before;
+	struct sigaction trap = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO }, before;
 	const uint64_t more = run.type == FI_EP_MSG ? 0 : FI_DIRECTED_RECV | FI_SOURCE;
 	struct pair p = traffic_pair(t, .hints = ask_for_level, .caps = FI_MSG | FI_TAGGED | FI_RMA | more);
 	unsigned long looks[MESSAGES * LOOKS], each[COSTS][MESSAGES], one[MESSAGE_CALLS];
@@ -202,7 +241,7 @@ static bool step_through_access(struct pair *p, enum kind kind, unsigned long co
 /* The lowest of many accesses, as above. */
 static void count_access(struct test *t, enum kind kind, unsigned long cost[ACCESS_CALLS])
 {
-	struct sigaction trap = { .sa_handler = on_step }, before;
+	struct sigaction trap = { .sa_sigaction = on_step, .sa_flags = SA_SIGINFO }, before;
 	struct pair p = traffic_pair(t, .hints = ask_for_level, .caps = FI_MSG | FI_RMA | FI_ATOMIC);
 	unsigned long each[ACCESS_CALLS][MESSAGES], one[ACCESS_CALLS];
 
@@ -255,11 +294,11 @@ struct message_row {
 };
 
 static const struct message_row message_rows[] = {
-	{ "safe", FI_THREAD_SAFE, { 1368, 214 }, { 1562, 201 } },
-	{ "fid", FI_THREAD_FID, { 1423, 220 }, { 1617, 206 } },
-	{ "endpoint", FI_THREAD_ENDPOINT, { 1175, 158 }, { 1369, 144 } },
-	{ "completion", FI_THREAD_COMPLETION, { 827, 95 }, { 1016, 73 } },
-	{ "domain", FI_THREAD_DOMAIN, { 827, 95 }, { 1016, 73 } },
+	{ "safe", FI_THREAD_SAFE, { 1364, 214 }, { 1547, 201 } },
+	{ "fid", FI_THREAD_FID, { 1418, 220 }, { 1601, 206 } },
+	{ "endpoint", FI_THREAD_ENDPOINT, { 1170, 158 }, { 1353, 144 } },
+	{ "completion", FI_THREAD_COMPLETION, { 818, 95 }, { 1000, 73 } },
+	{ "domain", FI_THREAD_DOMAIN, { 818, 95 }, { 1000, 73 } },
 };
 
 /* The budgets are those of a release build with gcc. */
@@ -302,9 +341,9 @@ struct access_row {
 };
 
 static const struct access_row access_rows[] = {
-	{ "write", WRITES, 784, 986 },
-	{ "read", READS, 1914, 1546 },
-	{ "fetch", FETCHES, 3290, 3270 },
+	{ "write", WRITES, 773, 955 },
+	{ "read", READS, 1905, 1530 },
+	{ "fetch", FETCHES, 3268, 3261 },
 };
 
 /* A remote access of 8 bytes: the initiator's call, the target's look that serves it, and the read of its completion. A

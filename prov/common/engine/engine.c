@@ -45,7 +45,7 @@ void fab_engine_flush_later(struct fab_engine *engine, struct fab_flush *flush)
 	if (!fab_list_empty(&flush->link))
 		return;
 	fab_list_add_tail(&engine->flush, &flush->link);
-	engine->chores = true;
+	engine->calm = FAB_ENGINE_CHORES;
 	engine->direct.looks_left = 0;
 	if (!engine->in_pass && fab_engine_watched(engine))
 		fab_alarm_set(engine, FAB_ALARM_NOW);
@@ -55,7 +55,7 @@ void fab_engine_set_direct(struct fab_engine *engine, void *direct)
 {
 	engine->direct.queue = engine->lead ? NULL : direct;
 	engine->direct.looks_left = 0;
-	engine->chores = true;
+	engine->calm = FAB_ENGINE_CHORES;
 }
 
 void fab_flush_cancel(struct fab_flush *flush)
@@ -80,7 +80,7 @@ void fab_engine_flush(struct fab_engine *engine)
 void fab_engine_defer(struct fab_engine *engine, struct fab_defer *defer)
 {
 	fab_list_add_tail(&engine->deferred, &defer->link);
-	engine->chores = true;
+	engine->calm = FAB_ENGINE_CHORES;
 }
 
 static void free_deferred(struct fab_engine *engine)
@@ -114,6 +114,7 @@ struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const 
 		attached = attached->next;
 	return attached;
 }
+
 /* ---- the pass ---- */
 
 /* True if one of them, or the pass before them, has found anything. */
@@ -260,13 +261,16 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 	engine->epoll.ask = false;
 	if (engine->alarm.due || !fab_list_empty(&engine->timers))
 		found |= fab_timers_run(engine);
+	/* this pass may have used up what the polls have armed for those who sleep */
+	if (found && fab_engine_watched(engine))
+		run_polls(engine, true);
 	return found;
 }
 
 /* A pass begins, and CQs may read the hardware queue themselves again. */
 static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
 {
-	uint64_t now = engine->stats.record->last_pass, looks = DIRECT_LOOKS;
+	uint64_t now = fab_ticks(), looks = DIRECT_LOOKS;
 	uint64_t each = (now - engine->stats.renewed) / (engine->stats.granted + 1);
 
 	if (engine->direct.looks_left < 0)
@@ -279,7 +283,8 @@ static __attribute__((noinline)) void renew_direct(struct fab_engine *engine)
 	engine->direct.looks_left = (int) engine->stats.granted;
 }
 
-/* What a pass does before it looks, and after it, if anything asks for it: each sets engine->chores. */
+/* What a pass does before it looks, and after it, if anything asks for it: that sets engine->calm to FAB_ENGINE_CHORES.
+ * After it also when the upper half of the ticks has changed. */
 static __attribute__((noinline)) void begin_chores(struct fab_engine *engine)
 {
 	if (engine->direct.queue || engine->direct.looks_left)
@@ -292,12 +297,29 @@ static __attribute__((noinline)) void begin_chores(struct fab_engine *engine)
 
 static __attribute__((noinline)) void end_chores(struct fab_engine *engine)
 {
+	struct fab_moment now = fab_moment_now();	/* once more: a register fewer where there are none */
+	bool again;
+
+	fab_stats_passed_rare(engine, fab_moment_ticks(now));
 	if (!fab_list_empty(&engine->flush) && fab_engine_watched(engine))
 		fab_alarm_set(engine, FAB_ALARM_NOW);
 	if (!fab_list_empty(&engine->deferred))
 		free_deferred(engine);
-	engine->chores = engine->direct.queue || !fab_list_empty(&engine->flush) ||
-			 engine->alarm.when_ns == FAB_ALARM_NOW || !fab_list_empty(&engine->deferred);
+	again = engine->direct.queue || !fab_list_empty(&engine->flush) || engine->alarm.when_ns == FAB_ALARM_NOW ||
+		!fab_list_empty(&engine->deferred);
+	engine->calm = again ? FAB_ENGINE_CHORES : now.high;
+}
+
+/* A pass ends. One comparison shows that there are no chores, and that the upper half of the ticks is that of the last
+ * pass; then the lower half is stored. So the page of the process takes three instructions. */
+static inline __attribute__((always_inline)) void end_pass(struct fab_engine *engine)
+{
+	struct fab_moment now = fab_moment_now();
+
+	if (__builtin_expect(engine->calm == now.high, 1))
+		fab_stats_passed(engine, now);
+	else
+		end_chores(engine);
 }
 
 /* This pass has found nothing: glances may replace passes, up to the one that asks epoll. At words not with watchers,
@@ -321,16 +343,11 @@ static __attribute__((noinline)) void allow_glances(struct fab_engine *engine)
 static inline __attribute__((always_inline)) bool pass_rest(struct fab_engine *engine, bool found)
 {
 	engine->epoll.since++;
-	if (looks_further(engine, found) && look_further(engine)) {
-		found = true;
-		/* this pass may have used up what the polls have armed for those who sleep */
-		if (fab_engine_watched(engine) && !fab_list_empty(&engine->polls))
-			run_polls(engine, true);
-	}
+	if (looks_further(engine, found))
+		found |= look_further(engine);
 
 	engine->in_pass = false;
-	if (engine->chores)
-		end_chores(engine);
+	end_pass(engine);
 	if (found)
 		return true;
 	fab_stats_idle(engine);
@@ -346,9 +363,9 @@ static bool pass(struct fab_engine *engine)
 	if (engine->in_pass)
 		return false;
 	engine->in_pass = true;
-	fab_stats_pass(engine);
+	engine->pass_cnt++;
 	fab_engine_no_glance(engine);
-	if (engine->chores)
+	if (fab_engine_has_chores(engine))
 		begin_chores(engine);
 	if (engine->sources.hot_cnt)
 		found = poll_hot(engine);
@@ -372,7 +389,7 @@ bool fab_engine_glanced(struct fab_engine *engine, ssize_t n)
 
 	fab_engine_attend(engine);
 	engine->in_pass = true;
-	fab_stats_pass(engine);
+	engine->pass_cnt++;
 	fab_engine_no_glance(engine);
 	found = src->glanced(src, n);
 	if (found) {

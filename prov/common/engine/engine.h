@@ -228,14 +228,17 @@ struct fab_engine_stats {
 	uint64_t idle;			/* ticks of the last pass that has found nothing */
 };
 
+#define FAB_ENGINE_CHORES	UINT32_MAX
+
 /* Guarded by lock, except where a member says otherwise. */
 struct fab_engine {
 	struct fab_lock lock;
 	int epfd;			/* readable when any source is ready; part of the epoll sets of wait objects.
 					 * Constant */
 	bool in_pass;
-	bool chores;			/* the pass may have to do more than look: engine.c, begin_chores() */
 	uint32_t pass_cnt;		/* passes so far */
+	uint32_t calm;			/* the upper half of the ticks at the last pass (survey.h): until it changes, a
+					 * pass has to do no more than look. Or FAB_ENGINE_CHORES */
 	struct fab_engine_stats stats;
 	_Atomic uint32_t spins;		/* passes by the application since it last prepared to sleep; written with the
 					 * lock */
@@ -416,12 +419,18 @@ void fab_engine_attach(struct fab_engine *engine, struct fab_attached *attached)
 /* The data with this key, or NULL. Lock held. */
 struct fab_attached *fab_engine_attached(const struct fab_engine *engine, const void *key);
 
+/* True: the next pass may have to do more than look (engine.c, begin_chores()). Lock held. */
+static inline bool fab_engine_has_chores(const struct fab_engine *engine)
+{
+	return engine->calm == FAB_ENGINE_CHORES;
+}
+
 /* A glance at words, which counts as a pass. True: there is nothing to find. False: make a pass. Lock held. */
 static inline bool fab_engine_glance(struct fab_engine *engine)
 {
 	struct fab_engine_glance *glance = &engine->glance;
 
-	if (!glance->left || engine->chores || atomic_load_explicit(glance->bits, memory_order_relaxed))
+	if (!glance->left || fab_engine_has_chores(engine) || atomic_load_explicit(glance->bits, memory_order_relaxed))
 		return false;
 	for (unsigned i = 0; i < glance->cnt; i++) {
 		if (atomic_load_explicit(glance->word[i], memory_order_relaxed))
@@ -453,7 +462,7 @@ static inline bool fab_engine_glance_or_pass(struct fab_engine *engine, bool *fo
 {
 	ssize_t n;
 
-	if (!engine->glance.reads || engine->chores) {
+	if (!engine->glance.reads || fab_engine_has_chores(engine)) {
 		*found = fab_engine_full_pass(engine);
 		return false;
 	}

@@ -36,7 +36,7 @@ static void timer_fire(struct fab_timer *timer)
 	fab_survey_run(engine);
 }
 
-__attribute__((noinline)) void fab_stats_pass_rare(struct fab_engine *engine, uint64_t now)
+void fab_stats_passed_rare(struct fab_engine *engine, uint64_t now)
 {
 	struct fi_stats_engine *record = engine->stats.record;
 	uint64_t last = record->last_pass, gap = now - last;

@@ -15,30 +15,49 @@ void fab_stats_engine_end(struct fab_engine *engine);
 
 /* Look through all pending operations. */
 void fab_survey_run(struct fab_engine *engine);
-/* A pass begins at `now`: store it, and notice a gap since the last one. */
-void fab_stats_pass_rare(struct fab_engine *engine, uint64_t now);
 /* A thread is about to sleep. */
 void fab_stats_sleep(struct fab_engine *engine);
 
-/* A pass begins. The upper half of the counter changes every one or two seconds, and then the rest is done; so the
- * usual pass takes five instructions more. */
-static inline __attribute__((always_inline)) void fab_stats_pass(struct fab_engine *engine)
-{
-	engine->pass_cnt++;
-#if FAB_TICKS_ARE_TSC && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-	struct fi_stats_engine *record = engine->stats.record;
-	uint32_t low, high, last;
+/* Ticks in two halves. Where there is no time stamp counter, the lower one is made of fewer bits, so that the upper one
+ * changes every second or two there as well. */
+#define FAB_MOMENT_BITS		(FAB_TICKS_ARE_TSC ? 32 : 30)
 
-	__asm__ volatile("rdtsc" : "=a" (low), "=d" (high));	/* the halves: the compiler would join and part them */
-	memcpy(&last, (char *) &record->last_pass + sizeof(low), sizeof(last));
-	if (__builtin_expect(last != high, 0))
-		fab_stats_pass_rare(engine, (uint64_t) high << 32 | low);
-	else
-		memcpy(&record->last_pass, &low, sizeof(low));
+struct fab_moment {
+	uint32_t low, high;
+};
+
+static inline __attribute__((always_inline)) struct fab_moment fab_moment_now(void)
+{
+	struct fab_moment now;
+
+#if FAB_TICKS_ARE_TSC
+	/* the compiler would join the halves and part them */
+	__asm__ volatile("rdtsc" : "=a" (now.low), "=d" (now.high));
 #else
-	fab_stats_pass_rare(engine, fab_ticks());
+	uint64_t ticks = fab_ticks();
+
+	now.low = (uint32_t) (ticks & ((UINT64_C(1) << FAB_MOMENT_BITS) - 1));
+	now.high = (uint32_t) (ticks >> FAB_MOMENT_BITS);
+#endif
+	return now;
+}
+
+static inline uint64_t fab_moment_ticks(struct fab_moment moment)
+{
+	return (uint64_t) moment.high << FAB_MOMENT_BITS | moment.low;
+}
+
+/* A pass ends, and the upper half is that of the last one. */
+static inline __attribute__((always_inline)) void fab_stats_passed(struct fab_engine *engine, struct fab_moment now)
+{
+#if FAB_TICKS_ARE_TSC && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+	memcpy(&engine->stats.record->last_pass, &now.low, sizeof(now.low));
+#else
+	engine->stats.record->last_pass = fab_moment_ticks(now);
 #endif
 }
+/* A pass ends, and anything may have changed: store its time, and notice a gap since the last one. */
+void fab_stats_passed_rare(struct fab_engine *engine, uint64_t now);
 
 /* A pass that has found nothing ends. */
 static inline void fab_stats_idle(struct fab_engine *engine)

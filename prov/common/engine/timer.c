@@ -25,7 +25,8 @@ void fab_alarm_set(struct fab_engine *engine, uint64_t when_ns)
 	}
 	fab_sock->timerfd_settime(engine->alarm.source.fd, 0, &spec, NULL);
 	engine->alarm.when_ns = when_ns;
-	engine->chores |= when_ns == FAB_ALARM_NOW;
+	if (when_ns == FAB_ALARM_NOW)
+		engine->calm = FAB_ENGINE_CHORES;
 }
 
 uint64_t fab_timer_first_ns(const struct fab_engine *engine)
