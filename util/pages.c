@@ -81,6 +81,16 @@ static bool is_mapped(pid_t pid, const struct stat *st)
 	return found;
 }
 
+/* True unless it is known that no process, of whatever pid namespace, maps the file: the kernel grants no lease to read a
+ * file that somebody may write to. */
+static bool is_written(int fd)
+{
+	if (fcntl(fd, F_SETLEASE, F_RDLCK))
+		return true;
+	fcntl(fd, F_SETLEASE, F_UNLCK);
+	return false;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -128,6 +138,8 @@ bool page_read(struct page *page, const char *path)
 		err = (done = copy_file(fd, (size_t) st.st_size, &page->source)) ? 0 : ENOMEM;
 	if (done && page->source.proc_state && page->ours)
 		page->left = !is_mapped(page->pid, &st);
+	else if (done && page->source.proc_state && page->pid && !is_written(fd))
+		page->source.proc_state = 0;
 	close(fd);
 	errno = err;
 	return done;
@@ -146,7 +158,7 @@ static bool read_name(struct page *page, const char *folder, const char *name, u
 	page->left = false;
 	page->source = (struct fi_stats_source) { .page = NULL };
 	snprintf(page->path, sizeof(page->path), "%s/%s", folder, name);
-	/* a process of another namespace cannot be seen: it may live */
+	/* a process of another namespace cannot be seen: page_read() finds out whether it lives */
 	page->source.proc_state = page->ours ? process_state(page->pid, &now) : 'S';
 	if (page->ours && now != start)
 		page->source.proc_state = 0;

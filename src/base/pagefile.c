@@ -24,7 +24,7 @@
 
 #define SEEN_MAX	4096	/* entries of the folder that are looked at */
 #define DEAD		".dead"	/* the end of the name of a file whose process is gone */
-#define FOREIGN_KEEP_S	86400	/* for which a file of another pid namespace stays, whose process cannot be seen */
+#define UNKNOWN_KEEP_S	86400	/* for which a file stays of which nobody knows whether its process lives */
 
 uint64_t fab_process_start(uint32_t pid)
 {
@@ -97,6 +97,21 @@ static int folder_open(const char *path)
 
 /* ---- files of others ---- */
 
+/* True if the process that has made a file of another pid namespace is gone. The process has the file mapped for writing,
+ * until it ends or calls exec(2), and the kernel grants nobody a lease to read such a file. */
+static bool foreign_is_gone(int dir, const char *name, time_t since)
+{
+	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	bool gone, known;
+
+	if (fd < 0)
+		return false;
+	gone = !fcntl(fd, F_SETLEASE, F_RDLCK);
+	known = gone || errno == EAGAIN;
+	close(fd);		/* gives the lease back */
+	return known ? gone : time(NULL) - since > UNKNOWN_KEEP_S;
+}
+
 /* A file of the folder, as its name and its inode say. */
 struct old_file {
 	char name[64];
@@ -120,11 +135,7 @@ static bool old_read(int dir, const char *name, uint64_t ns, struct old_file *ol
 	old->dead = name[end];
 	if (old->dead)
 		return true;
-	if (of_ns != ns)
-		return time(NULL) - st.st_mtime > FOREIGN_KEEP_S;
-	if (fab_process_start(pid) == start)
-		return false;
-	return true;
+	return of_ns != ns ? foreign_is_gone(dir, name, st.st_mtime) : fab_process_start(pid) != start;
 }
 
 /* A process is gone: its file stays from now on for a while. */

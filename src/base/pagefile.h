@@ -11,7 +11,8 @@
  * It is called PID-START-NAMESPACE: the process, the time of its start (field 22 of /proc/PID/stat), and the inode of
  * its pid namespace. Its mode is 0400, so that nobody cuts it off by mistake. A process that ends removes its file.
  * Those of processes that were killed stay for PAGEFILE_KEEP_S after another process has noticed, PAGEFILE_DEAD_MAX of
- * them at most; the next process that makes a file removes the others.
+ * them at most; the next process that makes a file removes the others. A process of another pid namespace lives as long
+ * as the file is mapped for writing, so as long as the kernel refuses a lease on it (F_SETLEASE, fcntl(2)).
  */
 #ifndef FAB_BASE_PAGEFILE_H
 #define FAB_BASE_PAGEFILE_H

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -254,6 +255,43 @@ static void killed_processes_leave_some(void **state)
 	fab_pagefile_remove(&file);
 }
 
+/* Give the only file of the folder the name that it has in another pid namespace. */
+static void make_foreign(void)
+{
+	DIR *list = opendir(folder);
+	struct dirent *entry;
+
+	assert_non_null(list);
+	while ((entry = readdir(list)))
+		if (*entry->d_name != '.')
+			assert_int_equal(renameat(dirfd(list), entry->d_name, dirfd(list), "1-1-1"), 0);
+	closedir(list);
+}
+
+/* A file of another pid namespace stays as long as a process maps it, and is then one of those that were left. */
+static void files_of_other_namespaces(void **state)
+{
+	const struct timespec old[2] = { { .tv_sec = 1 }, { .tv_sec = 1 } };
+	struct fab_pagefile living = { 0 }, file = { 0 };
+	char foreign[128];
+
+	(void) state;
+	snprintf(foreign, sizeof(foreign), "%s/1-1-1", folder);
+	assert_int_equal(fab_pagefile_open(&living, CALLED, LEN, true), 0);
+	make_foreign();
+	utimensat(AT_FDCWD, foreign, old, 0);
+	assert_int_equal(fab_pagefile_open(&file, CALLED, LEN, true), 0);
+	assert_int_equal(access(foreign, F_OK), 0);
+	fab_pagefile_remove(&file);
+	munmap(living.mem, LEN);
+	file = (struct fab_pagefile) { 0 };
+	assert_int_equal(fab_pagefile_open(&file, CALLED, LEN, true), 0);
+	assert_int_equal(access(foreign, F_OK), -1);
+	strcat(foreign, ".dead");
+	assert_int_equal(access(foreign, F_OK), 0);
+	fab_pagefile_remove(&file);
+}
+
 static void start_of_a_process(void **state)
 {
 	(void) state;
@@ -271,6 +309,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(child_has_its_own, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_file_a_process, setup, teardown),
 		cmocka_unit_test_setup_teardown(killed_processes_leave_some, setup, teardown),
+		cmocka_unit_test_setup_teardown(files_of_other_namespaces, setup, teardown),
 		cmocka_unit_test(start_of_a_process),
 	};
 

@@ -13,10 +13,10 @@ AFTER_MS = 300		# what has waited so long is stuck here
 
 
 class Player:
-    def __init__(self, where, kind, env, stderr=None):
+    def __init__(self, where, kind, env, stderr=None, before=()):
         self.env = dict(os.environ, XDG_RUNTIME_DIR=where, FI_LOG_LEVEL="silent", **env)
         provider = self.env.pop("PROVIDER", "tcp")
-        self.proc = subprocess.Popen([f"{BUILD}/test/why/player", kind, provider], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.proc = subprocess.Popen([*before, f"{BUILD}/test/why/player", kind, provider], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                      stderr=stderr, env=self.env, text=True, bufsize=1)
         self.pid = self.proc.pid
         self.name = self.answer("name")
