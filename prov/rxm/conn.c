@@ -74,6 +74,17 @@ static void tell(struct rxm_conn *conn, enum fi_stats_conn state)
 	fab_stats_peer_conn(conn->ep->base.stats, conn->stats, state, FI_STATS_CARRIER_BELOW);
 }
 
+void rxm_conn_tell_again(struct rxm_conn *conn)
+{
+	struct fi_stats_peer *stats = conn->stats = conn->peer->stats;
+
+	if (conn->state != RXM_CONN_UP || stats == &conn->ep->base.stats->rest)
+		return;
+	fab_stats_peer_name(conn->ep->base.stats, stats, NULL, NULL, conn->peer_id, 0);
+	stats->conn = FI_STATS_CONN_UP;		/* which it was before: no event */
+	stats->carrier = FI_STATS_CARRIER_BELOW;
+}
+
 /* The same of a connection that has ended. err is a positive FI_E*. */
 static void tell_end(struct rxm_conn *conn, bool was_up, int err)
 {

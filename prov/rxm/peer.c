@@ -209,6 +209,20 @@ void rxm_peer_put(struct rxm_peer *peer)
 	free(peer);
 }
 
+/* The peer's address is in the vector as fi_addr. */
+static void peer_inserted(struct rxm_peer *peer, fi_addr_t fi_addr)
+{
+	struct rxm_conn *conns[] = { peer->conn, peer->inbound };
+	struct fi_stats_peer *before = peer->stats;
+
+	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
+		peer->stats = fab_stats_peer_insert(peer->ep->base.stats, before, &peer->addr.sa, fi_addr);
+	peer->fi_addr = fi_addr;
+	for (size_t i = 0; peer->stats != before && i < fab_countof(conns); i++)
+		if (conns[i])
+			rxm_conn_tell_again(conns[i]);
+}
+
 int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 {
 	const union fab_sockaddr *addr;
@@ -223,7 +237,7 @@ int rxm_peer_add(struct rxm_ep *ep, fi_addr_t fi_addr, struct rxm_peer **out)
 	if (!peer || fab_grow(&ep->by_addr, &ep->by_addr_cnt, fi_addr, sizeof(*ep->by_addr)))
 		return -FI_ENOMEM;
 	ep->by_addr[fi_addr] = peer;
-	peer->fi_addr = fi_addr;
+	peer_inserted(peer, fi_addr);
 	*out = peer;
 	return 0;
 }
@@ -238,7 +252,7 @@ static void av_inserted(struct fab_av_watch *watch, fi_addr_t fi_addr, const uni
 	fab_engine_lock(ep->base.engine);
 	peer = rxm_peer_find(ep, addr);
 	if (peer)
-		peer->fi_addr = fi_addr;
+		peer_inserted(peer, fi_addr);
 	rxm_rx_name(ep, peer, addr, fi_addr);
 	fab_engine_unlock(ep->base.engine);
 }

@@ -231,6 +231,8 @@ bool rxm_conn_ended(struct rxm_poller *poller);
 /* End a connection that has failed: log why, end all its operations, and those that wait for a connection with the same
  * peer unless another attempt is worth it. Idempotent. */
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
+/* The peer has another record in the page of the process: write there what is known of the connection. */
+void rxm_conn_tell_again(struct rxm_conn *conn);
 /* The same where the peer broke the protocol: log what it did, as a warning, and end with FI_EPROTO. */
 void rxm_conn_broken(struct rxm_conn *conn, const char *what);
 /* Free the memory of connections that are DOWN. The completion queue has been read until it was empty since they went

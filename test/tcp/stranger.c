@@ -565,6 +565,71 @@ static void those_that_do_not_answer_are_left(void **state)
 	}
 }
 
+/* ---- the page of the process ---- */
+
+enum { PAGE_STRANGERS = FAB_STATS_STRANGERS + 2 };
+
+static struct fi_stats_ep *page_record(const struct node *node)
+{
+	return fab_container(node->ep, struct tcp_ep, base.ep_fid)->base.stats;
+}
+
+/* Connections of strangers, or of others, that have a record of their own. */
+static int have_records(const struct node *node, bool strangers)
+{
+	const struct tcp_ep *ep = fab_container(node->ep, struct tcp_ep, base.ep_fid);
+	struct fab_list *link;
+	int cnt = 0;
+
+	fab_list_for_each(&ep->rdm.peers->lives, link) {
+		const struct tcp_life *life = fab_container(link, struct tcp_life, link);
+
+		cnt += (life->conn.fi_addr == FI_ADDR_NOTAVAIL) == strangers && life->conn.stats != &ep->base.stats->rest;
+	}
+	return cnt;
+}
+
+/* Strangers share a record where there are many, and one that becomes known gets its own. */
+static void they_have_few_records(void **state)
+{
+	struct node *node = *state;
+	struct peer peer[PAGE_STRANGERS];
+	int fd[PAGE_STRANGERS];
+
+	for (int i = 0; i < PAGE_STRANGERS; i++) {
+		peer[i] = stranger_open();
+		fd[i] = connected(node, &peer[i], i + 1);
+	}
+	assert_int_equal(stranger_cnt(node), PAGE_STRANGERS);
+	assert_int_equal(have_records(node, true), FAB_STATS_STRANGERS);
+	for (int i = 0; i < PAGE_STRANGERS; i++)
+		node_insert(node, &peer[i].addr);
+	assert_int_equal(have_records(node, false), PAGE_STRANGERS);
+	for (int i = 0; i < PAGE_STRANGERS; i++)
+		peer_close(&peer[i], fd[i]);
+}
+
+/* Where all records are those of known peers that have gone, a stranger gets none, and a known peer the oldest. */
+static void they_take_no_record_of_others(void **state)
+{
+	struct node *node = *state;
+	struct sockaddr_in gone = { .sin_family = AF_INET, .sin_addr = { htonl(INADDR_LOOPBACK) } };
+	struct peer stranger = stranger_open(), friend = stranger_open();
+	int stranger_fd, friend_fd;
+
+	for (int i = 0; i < FI_STATS_PEER_CNT; i++) {
+		gone.sin_port = htons((uint16_t) (i + 1));
+		fab_stats_peer_mention(page_record(node), (struct sockaddr *) &gone, i);
+	}
+	stranger_fd = connected(node, &stranger, 1);
+	assert_int_equal(have_records(node, true), 0);
+	friend.fi_addr = node_insert(node, &friend.addr);
+	friend_fd = connected(node, &friend, 2);
+	assert_int_equal(have_records(node, false), 1);
+	peer_close(&stranger, stranger_fd);
+	peer_close(&friend, friend_fd);
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 
 int main(void)
@@ -579,6 +644,8 @@ int main(void)
 		TEST(messages_have_their_real_cost),
 		TEST(their_number_is_bounded),
 		TEST(those_that_are_busy_stay),
+		TEST(they_have_few_records),
+		TEST(they_take_no_record_of_others),
 		cmocka_unit_test_setup_teardown(descriptors_are_left, setup, teardown_files),
 		cmocka_unit_test_setup_teardown(those_that_have_sent_nothing_go_first, setup, teardown_files),
 		TEST(asking_again_parks_nothing),

@@ -190,12 +190,41 @@ static void peer_fold(struct fi_stats_ep *ep, struct fi_stats_peer *peer)
 	show(&peer->used, FI_STATS_FREE);
 }
 
-/* The record that a peer at this address had before, or NULL. *oldest is that of the peer that has gone longest. */
-static struct fi_stats_peer *peer_again(struct fi_stats_ep *ep, const char *addr, struct fi_stats_peer **oldest)
+/* True for the record of a stranger. The peers of connected endpoints are chosen by the program. */
+static bool is_stranger(const struct fi_stats_peer *peer)
+{
+	const struct fi_stats_page *page = known;
+
+	return peer->fi_addr == FI_ADDR_NOTAVAIL && peer->ep < FI_STATS_EP_CNT && page->ep[peer->ep].type != FI_EP_MSG;
+}
+
+/* The records of strangers, of all endpoints. */
+static size_t count_strangers(void)
+{
+	struct fi_stats_page *page = known;
+	size_t cnt = 0;
+
+	for (size_t i = 0; i < FI_STATS_PEER_CNT; i++)
+		cnt += !is(&page->peer[i].used, FI_STATS_FREE) && is_stranger(&page->peer[i]);
+	return cnt;
+}
+
+/* True if the record of `peer`, which has gone, is given to another peer sooner than that of `other`, or NULL. */
+static bool goes_before(const struct fi_stats_peer *peer, const struct fi_stats_peer *other)
+{
+	if (!other || is_stranger(peer) != is_stranger(other))
+		return !other || is_stranger(peer);
+	return peer->changed < other->changed;
+}
+
+/* The record that a peer at this address had before, or NULL. *first is the one to give away, if there is no free one;
+ * for a stranger it is that of a stranger. */
+static struct fi_stats_peer *peer_again(struct fi_stats_ep *ep, const char *addr, bool stranger,
+					struct fi_stats_peer **first)
 {
 	struct fi_stats_page *page = known;
 
-	*oldest = NULL;
+	*first = NULL;
 	for (size_t i = 0; i < FI_STATS_PEER_CNT; i++) {
 		struct fi_stats_peer *peer = &page->peer[i];
 
@@ -203,26 +232,29 @@ static struct fi_stats_peer *peer_again(struct fi_stats_ep *ep, const char *addr
 			continue;
 		if (*addr && !strcmp(peer->addr, addr))
 			return peer;
-		if (!*oldest || peer->changed < (*oldest)->changed)
-			*oldest = peer;
+		if ((!stranger || is_stranger(peer)) && goes_before(peer, *first))
+			*first = peer;
 	}
 	return NULL;
 }
 
 struct fi_stats_peer *fab_stats_peer_get_text(struct fi_stats_ep *ep, const char *text, fi_addr_t fi_addr)
 {
+	bool stranger = fi_addr == FI_ADDR_NOTAVAIL && ep->type != FI_EP_MSG;
 	struct fi_stats_page *page = known;
-	struct fi_stats_peer *peer, *oldest;
+	struct fi_stats_peer *peer, *first;
 
 	if (!in_page(ep))
 		return &ep->rest;
-	peer = peer_again(ep, text, &oldest);
+	peer = peer_again(ep, text, stranger, &first);
 	if (peer) {
 		peer->incarnation = peer->pid = 0;
 	} else {
-		peer = TAKE_ONE(page->peer);
-		if (!peer && oldest) {
-			peer_fold(ep, oldest);
+		bool full = stranger && count_strangers() >= FAB_STATS_STRANGERS;
+
+		peer = full ? NULL : TAKE_ONE(page->peer);
+		if (!peer && first) {
+			peer_fold(ep, first);
 			peer = TAKE_ONE(page->peer);
 		}
 	}
@@ -237,6 +269,15 @@ struct fi_stats_peer *fab_stats_peer_get_text(struct fi_stats_ep *ep, const char
 	return peer;
 }
 
+struct fi_stats_peer *fab_stats_peer_insert(struct fi_stats_ep *ep, struct fi_stats_peer *peer,
+					    const struct sockaddr *addr, uint64_t fi_addr)
+{
+	if (peer == &ep->rest)
+		return fab_stats_peer_get(ep, addr, fi_addr);
+	peer->fi_addr = fi_addr;
+	return peer;
+}
+
 struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr)
 {
 	char text[FI_STATS_TEXT] = "";
@@ -248,13 +289,13 @@ struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct so
 
 uint32_t fab_stats_peer_mention(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr)
 {
-	struct fi_stats_peer *peer, *oldest;
+	struct fi_stats_peer *peer, *first;
 	char text[FI_STATS_TEXT] = "";
 
 	if (!in_page(ep))
 		return UINT32_MAX;
 	fab_addr_to_str(addr, text, sizeof(text));
-	peer = peer_again(ep, text, &oldest);
+	peer = peer_again(ep, text, false, &first);
 	if (!peer) {
 		peer = fab_stats_peer_get(ep, addr, fi_addr);
 		fab_stats_peer_put(ep, peer);

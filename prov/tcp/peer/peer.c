@@ -288,6 +288,8 @@ static void life_name(struct tcp_life *life, fi_addr_t fi_addr)
 {
 	life->table->stranger_cnt -= life->conn.fi_addr == FI_ADDR_NOTAVAIL;
 	life->table->stranger_cnt += fi_addr == FI_ADDR_NOTAVAIL;
+	if (fi_addr != FI_ADDR_NOTAVAIL && !life->leave_ns)
+		tcp_conn_tell_inserted(&life->conn, fi_addr, life->pid);
 	tcp_msg_name_sender(&life->conn, fi_addr);
 	fab_engine_no_glance(life->table->ep->base.engine);	/* a stranger may have to wait to be read */
 }

@@ -79,13 +79,30 @@ void tcp_conn_classify(struct tcp_conn *conn)
 	tcp_io_ring_classify(conn);
 }
 
+static enum fi_stats_carrier carrier_of(const struct tcp_conn *conn)
+{
+	return conn->io == &tcp_io_ring ? FI_STATS_CARRIER_RING :
+	       conn->local ? FI_STATS_CARRIER_UNIX : FI_STATS_CARRIER_TCP;
+}
+
 void tcp_conn_tell(struct tcp_conn *conn, enum fi_stats_conn state)
 {
-	enum fi_stats_carrier carrier = state != FI_STATS_CONN_UP ? FI_STATS_CARRIER_NONE :
-					conn->io == &tcp_io_ring ? FI_STATS_CARRIER_RING :
-					conn->local ? FI_STATS_CARRIER_UNIX : FI_STATS_CARRIER_TCP;
+	fab_stats_peer_conn(conn->ep->base.stats, conn->stats, state,
+			    state == FI_STATS_CONN_UP ? carrier_of(conn) : FI_STATS_CARRIER_NONE);
+}
 
-	fab_stats_peer_conn(conn->ep->base.stats, conn->stats, state, carrier);
+void tcp_conn_tell_inserted(struct tcp_conn *conn, fi_addr_t fi_addr, uint32_t pid)
+{
+	struct fi_stats_peer *before = conn->stats;
+
+	conn->stats = fab_stats_peer_insert(conn->ep->base.stats, before, &conn->addr.sa, fi_addr);
+	if (conn->stats == before)
+		return;
+	fab_stats_peer_name(conn->ep->base.stats, conn->stats, NULL, NULL, conn->peer.incarnation, pid);
+	if (conn->state == TCP_CONN_UP && conn->stats != &conn->ep->base.stats->rest) {
+		conn->stats->conn = FI_STATS_CONN_UP;		/* which it was before: no event */
+		conn->stats->carrier = (uint16_t) carrier_of(conn);
+	}
 }
 
 int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const struct tcp_hello *peer,
