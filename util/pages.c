@@ -81,8 +81,8 @@ static bool is_mapped(pid_t pid, const struct stat *st)
 	return found;
 }
 
-/* True unless it is known that no process, of whatever pid namespace, maps the file: the kernel grants no lease to read a
- * file that somebody may write to. */
+/* True unless it is known that no process, of whatever pid namespace, maps the file: the kernel grants no lease to read
+ * a file that somebody may write to. */
 static bool is_written(int fd)
 {
 	if (fcntl(fd, F_SETLEASE, F_RDLCK))

@@ -97,8 +97,8 @@ static int folder_open(const char *path)
 
 /* ---- files of others ---- */
 
-/* True if the process that has made a file of another pid namespace is gone. The process has the file mapped for writing,
- * until it ends or calls exec(2), and the kernel grants nobody a lease to read such a file. */
+/* True if the process that has made a file of another pid namespace is gone. The process has the file mapped for
+ * writing, until it ends or calls exec(2), and the kernel grants nobody a lease to read such a file. */
 static bool foreign_is_gone(int dir, const char *name, time_t since)
 {
 	int fd = openat(dir, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);

@@ -584,7 +584,8 @@ static int have_records(const struct node *node, bool strangers)
 	fab_list_for_each(&ep->rdm.peers->lives, link) {
 		const struct tcp_life *life = fab_container(link, struct tcp_life, link);
 
-		cnt += (life->conn.fi_addr == FI_ADDR_NOTAVAIL) == strangers && life->conn.stats != &ep->base.stats->rest;
+		cnt += (life->conn.fi_addr == FI_ADDR_NOTAVAIL) == strangers &&
+		       life->conn.stats != &ep->base.stats->rest;
 	}
 	return cnt;
 }

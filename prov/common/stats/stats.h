@@ -48,15 +48,15 @@ struct fi_stats_ep *fab_stats_nobody(void);
 void fab_stats_ep_name_text(struct fi_stats_ep *ep, const char *addr);
 void fab_stats_ep_name(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t incarnation);
 
-/* Strangers, peers of a connectionless endpoint that have no fi_addr, have so many records of the page at most, and take
- * none from peers that are known: anybody who can reach the endpoint can be a stranger. */
+/* Strangers, peers of a connectionless endpoint that have no fi_addr, have so many records of the page at most, and
+ * take none from peers that are known: anybody who can reach the endpoint can be a stranger. */
 #define FAB_STATS_STRANGERS	(FI_STATS_PEER_CNT / 8)
 
-/* A record for a peer of the endpoint: the one that it had before, a free one, that of a peer which has gone, or ep->rest.
- * addr NULL: its address is not known yet. */
+/* A record for a peer of the endpoint: the one that it had before, a free one, that of a peer which has gone, or
+ * ep->rest. addr NULL: its address is not known yet. */
 struct fi_stats_peer *fab_stats_peer_get(struct fi_stats_ep *ep, const struct sockaddr *addr, uint64_t fi_addr);
-/* The address of a stranger was inserted into the vector as fi_addr. Returns its record from now on, which is another one if
- * it was ep->rest: none of the peer's operations is queued then, and the caller says what is known of the peer. */
+/* The address of a stranger was inserted into the vector as fi_addr. Returns its record from now on, which is another
+ * one if it was ep->rest: none of the peer's operations is queued then, and the caller says what is known of it. */
 struct fi_stats_peer *fab_stats_peer_insert(struct fi_stats_ep *ep, struct fi_stats_peer *peer,
 					    const struct sockaddr *addr, uint64_t fi_addr);
 /* The same as fab_stats_peer_get() for a peer whose address is this text, in the form of FI_ADDR_STR. */

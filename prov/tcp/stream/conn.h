@@ -269,8 +269,8 @@ int tcp_conn_start(struct tcp_conn *conn, const struct tcp_link *link, const str
 		   struct fab_source *from);
 /* The connection is being made, is up or parked: tell the page of the process. */
 void tcp_conn_tell(struct tcp_conn *conn, enum fi_stats_conn state);
-/* The address of a stranger was inserted into the vector as fi_addr, and none of its operations is queued: it may have a
- * record of its own there from now on. pid is that of its process, or 0. */
+/* The address of a stranger was inserted into the vector as fi_addr, and none of its operations is queued: it may have
+ * a record of its own there from now on. pid is that of its process, or 0. */
 void tcp_conn_tell_inserted(struct tcp_conn *conn, fi_addr_t fi_addr, uint32_t pid);
 /* The addresses of both ends of a stream. The family is 0 where it is not known. */
 void tcp_conn_names(const struct tcp_conn *conn, union fab_sockaddr *ours, union fab_sockaddr *theirs);
