@@ -9,8 +9,11 @@ esac
 [ -e "/proc/$pid/maps" ] || { echo "$0: there is no process $pid, or it is another user's" >&2; exit 1; }
 command -v bpftrace >/dev/null || { echo "$0: bpftrace is not installed" >&2; exit 1; }
 
-# The files of the process with probes: libfabric, and its providers as DSOs.
+# The files of the process with probes: libfabric, and its providers as DSOs. Each probe asks for the process, and bpftrace
+# attaches to that process alone (-p) where there is one file: of several it would look for the probes of all in each.
 files=$(sed -nE 's#^.* r-xp [^/]* (/.*/(libfabric\.so[^/]*|lib[^/]*-fi\.so))$#\1#p' "/proc/$pid/maps" | sort -u)
+one_file=
+[ "$(echo "$files" | wc -l)" -gt 1 ] || one_file=1
 
 # What says that all of a program is attached; it stands behind the other probes.
 ready="interval:ms:100 /!@ready/ { @ready = 1; printf(\"tracing process $pid for $seconds s\\n\"); }"

@@ -723,6 +723,15 @@ static bool tells_at_once(const struct rxm_conn *conn, const struct rxm_tx *tx)
 	return conn->ext && (tx->then->buf->pkt.op.flags & RXM_FLAG_UNSURE);
 }
 
+/* An operation cannot leave at once: count it, if that is for lack of credit. */
+static void note_wait(struct rxm_conn *conn, const struct rxm_tx *tx)
+{
+	if (!tx->app || !pays(conn, tx, RXM_ASKS) || conn->credit[RXM_ASKS].left)
+		return;
+	conn->stats->credit_waits++;
+	FAB_PROBE3(credit, &tx->ep->base, conn->peer->fi_addr, tx->len);
+}
+
 void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 {
 	struct rxm_conn *conn = peer->conn;
@@ -732,7 +741,7 @@ void rxm_tx_submit(struct rxm_peer *peer, struct rxm_tx *tx)
 		return;
 	}
 	if (!is_clear(conn, tx)) {
-		conn->stats->credit_waits += tx->app && pays(conn, tx, RXM_ASKS) && !conn->credit[RXM_ASKS].left;
+		note_wait(conn, tx);
 		rxm_tx_start(conn, tx);
 		return;
 	}

@@ -37,7 +37,7 @@ int tcp_rndv_announce(struct tcp_conn *conn, struct tcp_tx *tx)
 	conn->stats->announced++;
 	if (tx->len <= conn->peer.eager_max && !tx->match) {
 		conn->stats->credit_waits++;
-		FAB_PROBE3(credit, conn->ep, conn->fi_addr, tx->len);
+		FAB_PROBE3(credit, &conn->ep->base, conn->fi_addr, tx->len);
 	}
 	conn->ep->tx->cnt--;
 	rts.id = tx->id;
