@@ -15,13 +15,16 @@ read -ra cc <<<"$CC"
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
 # What of a call is not its own: the device's, and what goes by the clock: looks for events of connections, and through what is
 # pending.
-not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|look_fire|fab_stats_pass_rare|fab_survey_run)$'
+not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|look_fire|fab_survey_run)$'
+declare -A counted			# what is known, by its circumstances
 
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
 # device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.
 instructions() {
-	local all other try
+	local all other try of="$1 $2 ${CALLCOUNT_IDLE-}"
 
+	count=${counted[$of]-}
+	[ -z "$count" ] || return 0
 	for try in 1 2 3; do
 		rm -f "$work"/callgrind.*
 		run env -u LD_PRELOAD "LD_LIBRARY_PATH=$soft:$2" timeout 100 valgrind --tool=callgrind \
@@ -39,7 +42,7 @@ instructions() {
 		END { for (name in most) sum += most[name]; print sum + 0 }' "$work/table")
 	[ -n "$all" ] || return
 	count=$(((all - other) / $(cat "$out")))
-	[ "$count" -gt 0 ]
+	[ "$count" -gt 0 ] && counted[$of]=$count
 }
 
 # at_most NAME COUNT LIMIT
