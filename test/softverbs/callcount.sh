@@ -14,8 +14,8 @@ read -ra cc <<<"$CC"
 "${cc[@]}" -O2 -g -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
 # What of a call is not its own: the device's, and what goes by the clock: looks for events of connections, and through what is
-# pending.
-not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|look_fire|fab_survey_run)$'
+# pending, and the event of a gap. None of these calls another.
+not_counted='^(sv_(post_send|post_recv|post_srq_recv|poll_cq)|rxm_conn_event|look_fire|fab_stats_gap|fab_survey_run)$'
 declare -A counted			# what is known, by its circumstances
 
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
