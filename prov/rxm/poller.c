@@ -254,7 +254,8 @@ static void run_stuck(struct rxm_poller *poller)
 		rxm_tx_run(fab_container(link, struct rxm_conn, stuck));
 }
 
-bool rxm_poller_run(struct rxm_poller *poller)
+/* Process what there is below. True if there was anything. */
+static inline __attribute__((always_inline)) bool run(struct rxm_poller *poller)
 {
 	bool any = read_cq(poller);
 
@@ -263,6 +264,11 @@ bool rxm_poller_run(struct rxm_poller *poller)
 	if (any && !fab_list_empty(&poller->stuck))
 		run_stuck(poller);
 	return any;
+}
+
+bool rxm_poller_run(struct rxm_poller *poller)
+{
+	return run(poller);
 }
 
 void rxm_poller_settle(struct rxm_poller *poller)
@@ -359,7 +365,7 @@ static bool poll_below(struct fab_poll_fn *fn)
 
 	if (atomic_load_explicit(&poller->engine->watchers, memory_order_seq_cst))
 		return poll_for_sleepers(poller);
-	any = rxm_poller_run(poller);
+	any = run(poller);
 	if (!poller->wakes && events_due(poller))
 		any |= take_events(poller, EVENTS_MAX);
 	return any;

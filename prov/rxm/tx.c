@@ -51,9 +51,9 @@ bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enu
 	return true;
 }
 
-void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
+INLINE void tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 {
-	if (tx->then)
+	if (__builtin_expect(tx->then != NULL, 0))
 		rxm_tx_free(ep, tx->then);
 	if (__builtin_expect(tx->pin_cnt || tx->fetching, 0))
 		rxm_tx_unpin(ep, tx);
@@ -64,6 +64,11 @@ void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 	if (tx->control && tx->conn)
 		tx->conn->ctl_cnt--;
 	fab_pool_put(&ep->tx_pool, tx);
+}
+
+void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
+{
+	tx_free(ep, tx);
 }
 
 int rxm_tx_local(struct rxm_ep *ep, struct rxm_tx *tx, const struct iovec *iov, void **desc, size_t cnt,
@@ -128,7 +133,7 @@ INLINE void finish(struct rxm_tx *tx, int err, const char *text)
 	struct rxm_ep *ep = tx->ep;
 
 	tell(tx, err, text);
-	rxm_tx_free(ep, tx);
+	tx_free(ep, tx);
 }
 
 /* Complete an entry that has a hook or has failed. */

@@ -41,8 +41,10 @@ VRB_DONE bool vrb_tx_take(const struct vrb_tx *tx, struct fab_cq_taker *taker, s
 			     ep->base.report.counted, 0))
 		return false;
 	ep->tx_head++;
-	tx->stats->dequeued++;
-	fab_stats_count(tx->stats, tx->code, tx->len);
+	if (ep->shown) {
+		tx->stats->dequeued++;
+		fab_stats_count(tx->stats, tx->code, tx->len);
+	}
 	vrb_take(taker, size, tx->context, fab_op_desc[tx->code].cq_flags, tx->len, NULL, 0);
 	return true;
 }
@@ -60,7 +62,8 @@ VRB_DONE bool vrb_rx_take(struct vrb_rx *rx, const struct ibv_wc *wc, struct fab
 	buf = owner->srx ? ep->base.ep_fid.fid.context : NULL;	/* FAB_OPT_NAMES_TAKER */
 	fab_pool_put(&owner->rx_pool, rx);
 	owner->rx_cnt--;
-	fab_stats_count(ep->stats, FAB_OP_RECV, wc->byte_len);
+	if (ep->shown)
+		fab_stats_count(ep->stats, FAB_OP_RECV, wc->byte_len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		flags |= FI_REMOTE_CQ_DATA;
 		data = ntohl(wc->imm_data);

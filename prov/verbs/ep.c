@@ -349,6 +349,7 @@ int vrb_ep_init(struct fab_ep *base, struct fab_domain *domain, const struct fi_
 	if (ret)
 		return ret;
 	ep->stats = &ep->base.stats->rest;
+	ep->shown = !domain->fabric->layered;
 	ret = queues_init(ep, info);
 	if (!ret)
 		ret = ep->kind->open(ep, info);

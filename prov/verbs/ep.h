@@ -58,6 +58,9 @@ struct vrb_ep {
 	struct fab_stats_peers peers;	/* ud.c: records by vrb_ud_peer.number */
 	struct fab_survey survey;	/* while enabled */
 	bool told;			/* survey.c: the page has something that waits */
+	/* Its record is in the page. That of an endpoint below a layer is not, since the layer has records of its own:
+	 * completions are not counted there, and operations are not looked through. */
+	bool shown;
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
@@ -132,6 +135,8 @@ static inline __attribute__((always_inline)) bool vrb_is_awaited(const struct vr
 /* An operation has completed without an error. */
 static inline __attribute__((always_inline)) void vrb_count_done(const struct vrb_tx *tx)
 {
+	if (!tx->ep->shown)
+		return;
 	tx->stats->dequeued += vrb_is_awaited(tx);
 	fab_stats_count(tx->stats, tx->code, tx->len);
 }

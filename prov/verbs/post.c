@@ -147,7 +147,8 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 		return;
 	}
 	comp.len = wc->byte_len;
-	fab_stats_count(ep->stats, code, comp.len);
+	if (ep->shown)
+		fab_stats_count(ep->stats, code, comp.len);
 	if (wc->wc_flags & IBV_WC_WITH_IMM) {
 		comp.flags |= FI_REMOTE_CQ_DATA;
 		comp.data = ntohl(wc->imm_data);

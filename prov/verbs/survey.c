@@ -131,6 +131,8 @@ static uint64_t survey_look(struct fab_survey *survey)
 
 void vrb_survey_start(struct vrb_ep *ep)
 {
+	if (!ep->shown)
+		return;
 	ep->survey.look = survey_look;
 	fab_survey_add(ep->base.engine, &ep->survey);
 }
