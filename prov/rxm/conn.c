@@ -577,12 +577,9 @@ static void ends(struct rxm_poller *poller, struct rxm_conn *conn, int err, cons
 	snprintf(poller->ending_why, sizeof(poller->ending_why), "%s", why);
 }
 
-bool rxm_conn_ended(struct rxm_poller *poller)
+void rxm_conn_ended(struct rxm_poller *poller)
 {
-	if (!poller->ending)
-		return false;
 	rxm_conn_fail(poller->ending, poller->ending_err, poller->ending_why);
-	return true;
 }
 
 static void conn_failed(struct rxm_poller *poller)

@@ -224,9 +224,11 @@ static bool read_cq(struct rxm_poller *poller)
 	for (int left = rxm_params.comp_max; left > 0 && !poller->lost; left -= BATCH) {
 		ssize_t cnt = fi_cq_read(poller->cq, entry, BATCH);
 
-		if (cnt == -FI_EAGAIN && !rxm_conn_ended(poller)) {
-			empty = true;
-			break;
+		if (cnt == -FI_EAGAIN) {
+			empty = !poller->ending;
+			if (empty)
+				break;
+			rxm_conn_ended(poller);
 		}
 		any = true;
 		for (ssize_t n = 0; n < cnt; n++)

@@ -242,15 +242,15 @@ static void take_packet(struct rxm_rx *rx)
 	enum rxm_load load = RXM_ASKS;
 	bool too_much;
 
-	if (!rx->bare && !check_packet(conn, rx)) {
+	if (__builtin_expect(rx->bare, 0)) {
+		rxm_msg_bare(&in);
+		rx->bare = false;
+	} else if (check_packet(conn, rx)) {
+		load = dispatch(&in);
+	} else {
 		abandon(rx);
 		return;
 	}
-	if (rx->bare)
-		rxm_msg_bare(&in);
-	else
-		load = dispatch(&in);
-	rx->bare = false;
 	if (conn->state == RXM_CONN_DOWN || !spends(conn, load) || keeps_too_much(conn)) {
 		abandon(rx);
 		return;

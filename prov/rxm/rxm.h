@@ -226,8 +226,8 @@ void rxm_peers_close(struct rxm_ep *ep);
 /* Read one event of the event queue below and act on it; this may end connections and make others. False: there is no
  * event, or poller->ending must end first, for which the caller reads the completion queue. */
 bool rxm_conn_event(struct rxm_poller *poller);
-/* The completion queue has been read until it was empty: end the connection poller->ending. False: there is none. */
-bool rxm_conn_ended(struct rxm_poller *poller);
+/* The completion queue has been read until it was empty: end the connection poller->ending, which there is. */
+void rxm_conn_ended(struct rxm_poller *poller);
 /* End a connection that has failed: log why, end all its operations, and those that wait for a connection with the same
  * peer unless another attempt is worth it. Idempotent. */
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);

@@ -51,10 +51,9 @@ bool rxm_tx_packet(struct rxm_ep *ep, struct rxm_tx *tx, enum rxm_type type, enu
 	return true;
 }
 
+/* Free an entry, but not those that were to follow it. */
 INLINE void tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 {
-	if (__builtin_expect(tx->then != NULL, 0))
-		rxm_tx_free(ep, tx->then);
 	if (__builtin_expect(tx->pin_cnt || tx->fetching, 0))
 		rxm_tx_unpin(ep, tx);
 	if (tx->buf)
@@ -68,6 +67,8 @@ INLINE void tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 
 void rxm_tx_free(struct rxm_ep *ep, struct rxm_tx *tx)
 {
+	if (tx->then)
+		rxm_tx_free(ep, tx->then);
 	tx_free(ep, tx);
 }
 
@@ -116,14 +117,20 @@ static void slot_free(struct rxm_tx *tx)
 	conn->asked_free = tx->slot + 1;
 }
 
+/* Complete an entry that is in no queue, but not those that were to follow it. */
+INLINE void tell_one(struct rxm_tx *tx, int err, const char *text)
+{
+	if (tx->has_slot)
+		slot_free(tx);
+	if (tx->done)
+		tx->done(tx, err, text);
+}
+
 /* Complete an entry that is in no queue. Entries that were to follow it are not sent. */
-INLINE void tell(struct rxm_tx *tx, int err, const char *text)
+static __attribute__((noinline)) void tell(struct rxm_tx *tx, int err, const char *text)
 {
 	for (; tx; tx = tx->then) {
-		if (tx->has_slot)
-			slot_free(tx);
-		if (tx->done)
-			tx->done(tx, err, text);
+		tell_one(tx, err, text);
 		tx->done = NULL;
 	}
 }
@@ -132,8 +139,13 @@ INLINE void finish(struct rxm_tx *tx, int err, const char *text)
 {
 	struct rxm_ep *ep = tx->ep;
 
-	tell(tx, err, text);
-	tx_free(ep, tx);
+	if (__builtin_expect(tx->then != NULL, 0)) {
+		tell(tx, err, text);
+		rxm_tx_free(ep, tx);
+	} else {
+		tell_one(tx, err, text);
+		tx_free(ep, tx);
+	}
 }
 
 /* Complete an entry that has a hook or has failed. */

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only
 #
 # What calls cost beside the device, in instructions, counted by callgrind on the stand-in, of ours and of the distribution's
-# library; sourced. The program to count, $source, calls each function that is asked for as often as it prints.
+# library; sourced. The program to count, $source, calls each function that is asked for as often as it prints. With
+# valgrind's header it is told where counting begins, which makes what comes before four times as fast (callcount.h).
 
 . "$srcdir/test/interop/interop.sh"
 soft=$builddir/test/softverbs/.libs
@@ -11,7 +12,13 @@ export SYSFS_PATH=$srcdir/test/softverbs/sys
 command -v valgrind >/dev/null || skip_all "there is no valgrind"
 # one program for both libraries: built with theirs, which is the older
 read -ra cc <<<"$CC"
-"${cc[@]}" -O2 -g -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
+flags=(-D_GNU_SOURCE -O2 -g "-I$srcdir/test/softverbs")
+late=()
+if echo '#include <valgrind/callgrind.h>' | "${cc[@]}" -E - >/dev/null 2>&1; then
+	flags+=(-DCALLCOUNT_VALGRIND)
+	late=(--instr-atstart=no)
+fi
+"${cc[@]}" "${flags[@]}" -o "$work/callcount" "$source" "$their_library" 2>"$work/cc" ||
 	skip_all "no program with their libfabric: $(head -n 1 "$work/cc")"
 # What of a call is not its own: the device's, and what goes by the clock: looks for events of connections, and through what is
 # pending, and the event of a gap. None of these calls another.
@@ -28,7 +35,7 @@ instructions() {
 	for try in 1 2 3; do
 		rm -f "$work"/callgrind.*
 		run env -u LD_PRELOAD "LD_LIBRARY_PATH=$soft:$2" timeout 100 valgrind --tool=callgrind \
-			--callgrind-out-file="$work/callgrind.out" --toggle-collect="$1" "$work/callcount"
+			"${late[@]}" --callgrind-out-file="$work/callgrind.out" --toggle-collect="$1" "$work/callcount"
 		[ "$code" = 0 ] && break
 	done
 	[ "$code" = 0 ] || return

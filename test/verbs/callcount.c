@@ -13,6 +13,7 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_errno.h>
 #include <rdma/fi_eq.h>
+#include "callcount.h"
 
 #define ROUNDS 200
 
@@ -158,6 +159,7 @@ int main(void)
 	info = ask(FI_SOURCE, "0", NULL, 0);
 	open_idle(&a, info);
 	fi_freeinfo(info);
+	count_from_here();
 	for (int i = 0; i < ROUNDS; i++) {
 		must((int) fi_recv(a.ep, a.buf, sizeof(a.buf), fi_mr_desc(a.mr), 0, &a), "fi_recv");
 		must((int) fi_recv(b.ep, b.buf, sizeof(b.buf), fi_mr_desc(b.mr), 0, &b), "fi_recv");
