@@ -28,7 +28,7 @@ declare -A counted			# what is known, by its circumstances
 # instructions FUNCTION LIBRARIES: per call of FUNCTION, without what is not its own, into $count. Where the scheduler let the
 # device's thread fall behind, the program gives up (it reads two completions at once, or none), and has another try.
 instructions() {
-	local all other try of="$1 $2 ${CALLCOUNT_IDLE-}"
+	local all other try of="$1 $2 ${CALLCOUNT_IDLE-} ${CALLCOUNT_PEERS-}"
 
 	count=${counted[$of]-}
 	[ -z "$count" ] || return 0
