@@ -6,7 +6,8 @@
  *   node ADDRESS ROUNDS INCOMING     listens, prints "port N"; then reads a line of ADDRESS:PORT words, to connect to
  *
  * Prints "ready" when ROUNDS messages have gone each way over every connection, "error TEXT" and status 1 otherwise.
- * Each further line is a number of peers that will be gone; then the same again with the others.
+ * Each further line is a number of peers that will be gone; then the same again with the others. With NODE_SHARED in
+ * the environment, the endpoints receive by a shared context.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -27,6 +28,7 @@
 
 #define PEERS_MAX	1024
 #define LEN		64
+#define SHARED		64		/* receives of the shared context */
 #define PATIENCE_S	100		/* for all of it */
 
 struct peer {
@@ -44,7 +46,8 @@ static struct fid_pep *pep;
 static struct fid_mr *mr;
 static struct fi_info *info;
 static struct peer peers[PEERS_MAX];
-static char room[PEERS_MAX * 2 * LEN];
+static char room[(PEERS_MAX * 2 + SHARED) * LEN];
+static struct fid_ep *shared;		/* NULL: each endpoint has receives of its own */
 static unsigned peer_cnt, rounds;
 
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *fmt, ...)
@@ -66,6 +69,11 @@ __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *fmt,
 static void post_recv(struct peer *p)
 {
 	MUST(fi_recv(p->ep, p->buf + LEN, LEN, fi_mr_desc(mr), 0, p));
+}
+
+static void post_shared(char *buf)
+{
+	MUST(fi_recv(shared, buf, LEN, fi_mr_desc(mr), 0, buf));
 }
 
 static void send_next(struct peer *p)
@@ -100,8 +108,11 @@ static struct peer *new_peer(struct fi_info *with)
 	MUST(fi_endpoint(domain, with, &p->ep, p));
 	MUST(fi_ep_bind(p->ep, &eq->fid, 0));
 	MUST(fi_ep_bind(p->ep, &cq->fid, FI_TRANSMIT | FI_RECV));
+	if (shared)
+		MUST(fi_ep_bind(p->ep, &shared->fid, 0));
 	MUST(fi_enable(p->ep));
-	post_recv(p);
+	if (!shared)
+		post_recv(p);
 	return p;
 }
 
@@ -132,11 +143,27 @@ static void on_event(uint32_t event, struct fi_eq_cm_entry *entry)
 	}
 }
 
+/* A message has come; the completion of a shared receive has the endpoint's context in buf. */
+static void on_message(const struct fi_cq_data_entry *comp)
+{
+	struct peer *p = shared ? comp->buf : comp->op_context;
+	char *buf = shared ? comp->op_context : p->buf + LEN;
+
+	if (buf[0] != (char) ('a' + p->got % 26) || memcmp(buf, buf + 1, LEN - 1))
+		die("message %u is another", p->got);
+	p->got++;
+	if (shared)
+		post_shared(buf);
+	else
+		post_recv(p);
+	send_due(p);
+}
+
 /* One look at the queues. */
 static void look(void)
 {
 	struct fi_eq_cm_entry entry;
-	struct fi_cq_msg_entry comp;
+	struct fi_cq_data_entry comp;
 	struct fi_eq_err_entry eq_err = { 0 };
 	struct fi_cq_err_entry cq_err = { 0 };
 	uint32_t event;
@@ -151,15 +178,8 @@ static void look(void)
 	    !((struct peer *) cq_err.op_context)->gone)
 		die("completion: %s: %s", fi_strerror(cq_err.err),
 		    fi_cq_strerror(cq, cq_err.prov_errno, cq_err.err_data, NULL, 0));
-	if (ret != 1 || !(comp.flags & FI_RECV))
-		return;
-	struct peer *p = comp.op_context;
-
-	if (p->buf[LEN] != (char) ('a' + p->got % 26) || memcmp(p->buf + LEN, p->buf + LEN + 1, LEN - 1))
-		die("message %u is another", p->got);
-	p->got++;
-	post_recv(p);
-	send_due(p);
+	if (ret == 1 && (comp.flags & FI_RECV))
+		on_message(&comp);
 }
 
 static unsigned gone_cnt(void)
@@ -203,6 +223,7 @@ static void run_more(unsigned gone)
 static void setup(const char *address)
 {
 	struct fi_info *hints = fi_allocinfo();
+	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .size = 4 * PEERS_MAX };
 	struct sockaddr_in name;
 	size_t len = sizeof(name);
 
@@ -216,8 +237,13 @@ static void setup(const char *address)
 	MUST(fi_fabric(info->fabric_attr, &fabric, NULL));
 	MUST(fi_eq_open(fabric, &(struct fi_eq_attr) { .wait_obj = FI_WAIT_NONE }, &eq, NULL));
 	MUST(fi_domain(fabric, info, &domain, NULL));
-	MUST(fi_cq_open(domain, &(struct fi_cq_attr) { .format = FI_CQ_FORMAT_MSG, .size = 4 * PEERS_MAX }, &cq, NULL));
+	MUST(fi_cq_open(domain, &cq_attr, &cq, NULL));
 	MUST(fi_mr_reg(domain, room, sizeof(room), FI_SEND | FI_RECV, 0, 0, 0, &mr, NULL));
+	if (getenv("NODE_SHARED")) {
+		MUST(fi_srx_context(domain, info->rx_attr, &shared, NULL));
+		for (int i = 0; i < SHARED; i++)
+			post_shared(room + (PEERS_MAX * 2 + i) * LEN);
+	}
 	MUST(fi_passive_ep(fabric, info, &pep, NULL));
 	MUST(fi_pep_bind(pep, &eq->fid, 0));
 	MUST(fi_listen(pep));
@@ -255,6 +281,8 @@ static void tear_down(void)
 
 	for (i = 0; i < peer_cnt; i++)
 		MUST(fi_close(&peers[i].ep->fid));
+	if (shared)
+		MUST(fi_close(&shared->fid));
 	MUST(fi_close(&pep->fid));
 	MUST(fi_close(&mr->fid));
 	MUST(fi_close(&cq->fid));
