@@ -28,7 +28,7 @@ int node_teardown(void **state)
 	return 0;
 }
 
-#define BUSY_NS		5000000U	/* for which a loop of drive() looks without a pause; then it lets others work */
+#define BUSY_NS		5000000U	/* a loop of drive() looks without a pause for so long */
 #define APART_NS	1000000U	/* calls that are farther apart belong to different loops */
 
 void drive(void *arg)
