@@ -235,7 +235,7 @@ ssize_t vrb_no_desc(enum fab_op_code code)
 
 ssize_t vrb_no_copy(enum fab_op_code code)
 {
-	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf: the processor cannot copy such memory; "
+	VRB_WARN(FI_LOG_EP_DATA, "%s with FI_INJECT of memory of a dma-buf or device: the processor cannot copy it; "
 		 "send without FI_INJECT\n", fab_op_desc[code].name);
 	return -FI_EINVAL;
 }

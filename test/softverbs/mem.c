@@ -4,11 +4,14 @@
  * that a wrong key, or that of a region that is gone, is found out.
  */
 #include "sv.h"
+#include <dlfcn.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "base/bits.h"
+#include "../hmem/device.h"
 
 #define PAGE	4096
 
@@ -185,24 +188,52 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 	return &mr->mr;
 }
 
+/* True if the bytes are memory of a device of test/hmem, whose library this process has loaded. */
+static bool is_foreign(const void *addr)
+{
+	static const char *const names[] = { "libcuda.so.1", "libhsa-runtime64.so.1" };
+	bool found = false;
+
+	for (size_t i = 0; i < fab_countof(names) && !found; i++) {
+		void *lib = dlopen(names[i], RTLD_NOW | RTLD_NOLOAD);
+		bool (*has)(const void *addr) = lib ? (bool (*)(const void *)) dlsym(lib, "device_has") : NULL;
+
+		found = has && has(addr);
+		if (lib)
+			dlclose(lib);
+	}
+	return found;
+}
+
+/* The kernel finds no pages at addresses of another device, unless a module such as nvidia-peermem knows them. */
+static struct ibv_mr *reg_pages(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
+{
+	if (!is_foreign(addr))
+		return mr_reg(pd, addr, length, iova, access);
+	if (sv_limit("peermem", 0))
+		return mr_reg(pd, (uint8_t *) addr + DEVICE_HOST, length, iova, access);
+	errno = EFAULT;
+	return NULL;
+}
+
 /* The header has macros of these names that choose between them. */
 #undef ibv_reg_mr
 #undef ibv_reg_mr_iova
 
 struct ibv_mr *ibv_reg_mr(struct ibv_pd *pd, void *addr, size_t length, int access)
 {
-	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, (uintptr_t) addr, access);
+	return sv_fault("ibv_reg_mr") ? NULL : reg_pages(pd, addr, length, (uintptr_t) addr, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, int access)
 {
-	return sv_fault("ibv_reg_mr") ? NULL : mr_reg(pd, addr, length, iova, access);
+	return sv_fault("ibv_reg_mr") ? NULL : reg_pages(pd, addr, length, iova, access);
 }
 
 struct ibv_mr *ibv_reg_mr_iova2(struct ibv_pd *pd, void *addr, size_t length, uint64_t iova, unsigned int access)
 {
 	struct ibv_mr *mr = sv_fault("ibv_reg_mr") ? NULL :
-			    mr_reg(pd, addr, length, iova, (int) (access & ~IBV_ACCESS_OPTIONAL_RANGE));
+			    reg_pages(pd, addr, length, iova, (int) (access & ~IBV_ACCESS_OPTIONAL_RANGE));
 
 	if (mr)
 		fab_container(mr, struct sv_mr, mr)->asked = (int) access;

@@ -28,6 +28,8 @@ void die(const char *fmt, ...)
 
 /* ---- one end ---- */
 
+bool link_hmem;
+
 struct fi_info *hints_new(void)
 {
 	struct fi_info *hints = fi_allocinfo();
@@ -35,8 +37,9 @@ struct fi_info *hints_new(void)
 	MUST_BE(hints);
 	hints->fabric_attr->prov_name = strdup("verbs");
 	hints->ep_attr->type = FI_EP_MSG;
-	hints->caps = FI_MSG | FI_RMA;
-	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY;
+	hints->caps = FI_MSG | FI_RMA | (link_hmem ? FI_HMEM : 0);
+	hints->domain_attr->mr_mode = FI_MR_LOCAL | FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY |
+				      (link_hmem ? FI_MR_HMEM : 0);
 	return hints;
 }
 

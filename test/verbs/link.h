@@ -7,6 +7,7 @@
 #ifndef TEST_VERBS_LINK_H
 #define TEST_VERBS_LINK_H
 
+#include <stdbool.h>
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -49,6 +50,8 @@ __attribute__((noreturn, format(printf, 1, 2))) void die(const char *fmt, ...);
 	die("%s: %zd (%s), not %d", #call, ret_, fi_strerror((int) -ret_), -(err)); } while (0)
 #define MUST_BE(cond) do { if (!(cond)) die("%s: not so (line %d)", #cond, __LINE__); } while (0)
 
+/* Set before the first call: hints have FI_HMEM. */
+extern bool link_hmem;
 /* Hints for verbs and connections, caps FI_MSG | FI_RMA. The caller's. */
 struct fi_info *hints_new(void);
 /* fi_getinfo() finds nothing for these, which it frees. */

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
-/* Memory that is not just a buffer: of a dma-buf, and paged in on demand. A file in memory stands for the dma-buf. */
+/*
+ * Memory that is not just a buffer: of a dma-buf, of a device (FI_HMEM, test/hmem), and paged in on demand. A file in
+ * memory stands for the dma-buf.
+ */
 #include "link.h"
 
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include "../hmem/device.h"
 
 #define FILE_LEN	16384
 #define AT		4096		/* where in the file the region is */
@@ -105,6 +110,79 @@ static void flag_unknown(void)
 	link_close(&link);
 }
 
+/* ---- memory of a device ---- */
+
+/* A region of the device's memory, at *base for programs, registered at this end. */
+static int device_reg(struct end *end, char **base, struct fid_mr **mr)
+{
+	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
+	void *(*alloc)(size_t len) = lib ? (void *(*)(size_t)) dlsym(lib, "device_alloc") : NULL;
+	struct iovec iov = { .iov_len = REGION_LEN };
+	struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE,
+		.iface = FI_HMEM_CUDA,
+	};
+
+	MUST_BE(alloc);
+	*base = iov.iov_base = alloc(REGION_LEN);
+	MUST_BE(*base);
+	for (int i = 0; i < REGION_LEN; i++)
+		(*base + DEVICE_HOST)[i] = (char) (i % 251);
+	return fi_mr_regattr(end->domain, &attr, 0, mr);
+}
+
+/* Messages leave it and a peer writes to it, however it was registered; any touch by the processor is a fault. */
+static void device_travels(void)
+{
+	struct link link = { 0 };
+	struct fid_mr *mr[2];
+	char *base[2];
+	struct iovec iov;
+	struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1 };
+	void *desc;
+
+	link_hmem = true;
+	link_open(&link);
+	MUST(device_reg(&link.a, &base[0], &mr[0]));
+	MUST(device_reg(&link.b, &base[1], &mr[1]));
+	desc = fi_mr_desc(mr[0]);
+	link_send(&link, base[0] + 5, desc, 20);
+	MUST_BE(link.b.room[0] == 5 && link.b.room[19] == 24);
+	MUST(fi_write(link.a.ep, base[0], 1000, desc, 0, (uintptr_t) base[1] + 100, fi_mr_key(mr[1]), NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	MUST_BE(!memcmp(base[1] + DEVICE_HOST + 100, base[0] + DEVICE_HOST, 1000));
+	iov = (struct iovec) { base[0], 8 };
+	msg.desc = &desc;
+	MUST_FAIL(fi_sendmsg(link.a.ep, &msg, FI_INJECT), FI_EINVAL);
+	MUST(fi_close(&mr[0]->fid));
+	MUST(fi_close(&mr[1]->fid));
+	link_close(&link);
+}
+
+static void device_refused(int err)
+{
+	struct link link = { 0 };
+	struct fid_mr *mr;
+	char *base;
+
+	link_hmem = true;
+	link_listen(&link);
+	MUST_FAIL(device_reg(&link.a, &base, &mr), err);
+	link_close(&link);
+}
+
+static void device_unknown(void)
+{
+	device_refused(FI_EFAULT);
+}
+
+static void device_not_wanted(void)
+{
+	device_refused(FI_ENOSYS);
+}
+
+/* ---- paging on demand ---- */
+
 #define LARGE	(1 << 20)
 
 /* The device says that so much cannot be pinned: what is paged on demand is registered, and used. */
@@ -144,6 +222,16 @@ static const struct vcase cases[] = {
 	  "ibv_reg_dmabuf_mr of 4096 bytes on soft0: .*the device" },
 	{ "FI_VERBS_USE_DMABUF=0", "FI_VERBS_USE_DMABUF=0", dmabuf_refused, "soft0: .*FI_VERBS_USE_DMABUF is off" },
 	{ "a dma-buf has no other flag", NULL, flag_unknown, "the only flag is FI_MR_DMABUF" },
+	{ "memory of a device, as a dma-buf", NULL, device_travels, "FI_INJECT of memory of a" },
+	{ "of one whose driver exports none, by its address", "DEVICE_NO_DMABUF=1 SOFTVERBS_LIMITS=peermem=1",
+	  device_travels, NULL },
+	{ "for an RDMA device without dma-bufs, by its address", "SOFTVERBS_LIMITS=dmabuf=0,peermem=1", device_travels,
+	  NULL },
+	{ "with FI_VERBS_USE_DMABUF=0, by its address", "FI_VERBS_USE_DMABUF=0 SOFTVERBS_LIMITS=peermem=1",
+	  device_travels, NULL },
+	{ "with neither, it is refused", "DEVICE_NO_DMABUF=1", device_unknown,
+	  "ibv_reg_mr of 4096 bytes on soft0: Bad address" },
+	{ "FI_HMEM=rocr: that of CUDA is refused", "FI_HMEM=rocr", device_not_wanted, "FI_HMEM does not list cuda" },
 	{ "FI_VERBS_USE_ODP=1: nothing is pinned", "FI_VERBS_USE_ODP=1 SOFTVERBS_LIMITS=odp=63,max_pinned=16384",
 	  odp_pins_nothing, NULL },
 	{ "without, all of it is", "SOFTVERBS_LIMITS=odp=63,max_pinned=16384", large_is_not_pinned,
