@@ -112,7 +112,7 @@ static void flag_unknown(void)
 
 /* ---- memory of a device ---- */
 
-/* A region of the device's memory, at *base for programs, registered at this end. */
+/* A region in the middle of an allocation of the device, at *base for programs, registered at this end. */
 static int device_reg(struct end *end, char **base, struct fid_mr **mr)
 {
 	void *lib = dlopen("libcuda.so.1", RTLD_NOW);
@@ -124,8 +124,10 @@ static int device_reg(struct end *end, char **base, struct fid_mr **mr)
 	};
 
 	MUST_BE(alloc);
-	*base = iov.iov_base = alloc(REGION_LEN);
+	*base = alloc(AT + REGION_LEN);
 	MUST_BE(*base);
+	*base += AT / 2;
+	iov.iov_base = *base;
 	for (int i = 0; i < REGION_LEN; i++)
 		(*base + DEVICE_HOST)[i] = (char) (i % 251);
 	return fi_mr_regattr(end->domain, &attr, 0, mr);
