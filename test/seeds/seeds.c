@@ -8,9 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/bits.h"
+
+#define ASLEEP		5		/* times the patience, of the wall clock: it waits for something */
 
 /* What a child says: in memory that it shares with its parent. */
 struct said {
@@ -44,7 +47,10 @@ static void play(const struct seeds_game *game, uint64_t seed)
 
 static _Noreturn void be_child(const struct seeds_game *game, uint64_t from, unsigned cnt)
 {
-	alarm(game->patience_s);
+	const struct itimerval patience = { .it_value.tv_sec = game->patience_s };
+
+	setitimer(ITIMER_PROF, &patience, NULL);
+	alarm(ASLEEP * game->patience_s);
 	if (!cnt)
 		play(game, from);
 	for (unsigned i = 0; i < cnt; i++) {
@@ -68,7 +74,8 @@ static bool child_plays(const struct seeds_game *game, uint64_t from, unsigned c
 	waitpid(pid, &status, 0);
 	if (WIFSIGNALED(status))
 		snprintf(said->why, sizeof(said->why), "ended by signal %d%s: %s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGALRM ? ", since it hangs" : "", said->doing);
+			 WTERMSIG(status) == SIGPROF || WTERMSIG(status) == SIGALRM ? ", since it hangs" : "",
+			 said->doing);
 	else if (status && !said->failed)
 		snprintf(said->why, sizeof(said->why), "ended with status %d: %s", WEXITSTATUS(status), said->doing);
 	return !status;
@@ -130,19 +137,45 @@ static int report(const struct seeds_game *game, int number, uint64_t seed)
 	return 1;
 }
 
+/* Play a seed twice. 0: both runs went well, and have these hashes; 1: one did not, and is printed. */
+static int play_both(const struct seeds_game *game, int number, uint64_t seed, unsigned long long hash[2])
+{
+	game->make(seed);
+	for (int i = 0; i < 2; i++) {
+		if (!child_plays(game, seed, 0))
+			return report(game, number, seed);
+		hash[i] = said->hash;
+	}
+	return 0;
+}
+
 int seeds_play_one(const struct seeds_game *game, int number, uint64_t seed)
 {
-	uint64_t hash;
+	unsigned long long hash[2];
 
-	game->make(seed);
-	if (!child_plays(game, seed, 0))
-		return report(game, number, seed);
-	hash = said->hash;
-	if (!child_plays(game, seed, 0))
-		return report(game, number, seed);
-	printf("%sok %d - seed %llu%s: events %016llx, and again\n", hash == said->hash ? "" : "not ", number,
-	       (unsigned long long) seed, game->options, (unsigned long long) hash);
-	return hash != said->hash;
+	if (play_both(game, number, seed, hash))
+		return 1;
+	printf("%sok %d - seed %llu%s: events %016llx, and again\n", hash[0] == hash[1] ? "" : "not ", number,
+	       (unsigned long long) seed, game->options, hash[0]);
+	return hash[0] != hash[1];
+}
+
+int seeds_play_twice(const struct seeds_game *game, int number, const char *name, uint64_t from, uint64_t cnt)
+{
+	unsigned long long hash[2];
+
+	for (uint64_t seed = from; seed < from + cnt; seed++) {
+		if (play_both(game, number, seed, hash))
+			return 1;
+		if (hash[0] == hash[1])
+			continue;
+		printf("not ok %d - %s: seed %llu%s: events %016llx, and then %016llx\n", number, name,
+		       (unsigned long long) seed, game->options, hash[0], hash[1]);
+		return 1;
+	}
+	printf("ok %d - %s: %llu seeds from %llu on\n", number, name, (unsigned long long) cnt,
+	       (unsigned long long) from);
+	return 0;
 }
 
 /* A seed of a batch failed, or all left something behind. The seed of a leak is known only when it plays alone. */

@@ -15,7 +15,7 @@
 struct seeds_game {
 	const char *options;		/* of the command line, which tell these programs from others: " --faults" */
 	unsigned batch;			/* seeds of a child */
-	unsigned patience_s;		/* for a batch; then it hangs */
+	unsigned patience_s;		/* CPU time of a batch; then it hangs. A sleep may take five times that */
 	unsigned tries;			/* so often a shortened program is played before it counts as one that works;
 					 * 1 where equal programs do equal things */
 	/* The program of this seed, in the members that follow. */
@@ -35,6 +35,9 @@ int seeds_play(const struct seeds_game *game, int number, const char *name, uint
 	       time_t seconds);
 /* Play one twice: both runs must be equal where they have a hash. Prints and returns the same. */
 int seeds_play_one(const struct seeds_game *game, int number, uint64_t seed);
+
+/* Play each of so many seeds twice: both runs must be equal. Prints and returns the same. */
+int seeds_play_twice(const struct seeds_game *game, int number, const char *name, uint64_t from, uint64_t cnt);
 
 /* The call that the program is about to make: said if it does not return. */
 void seeds_doing(const char *call);

@@ -5,6 +5,7 @@
 #include "sim/net.h"
 
 #include <errno.h>
+#include <net/if.h>
 #include <netinet/in.h>
 #include <linux/tcp.h>
 #include <poll.h>
@@ -13,11 +14,13 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include "base/addr.h"
 #include "base/bits.h"
 #include "base/clock.h"
 #include "base/sock.h"
+#include "common/net/netif.h"
 #include "sim/net_udp.h"
 
 #define FD_BASE		(1 << 16)
@@ -73,6 +76,7 @@ struct file {
 static struct file files[FILES];
 static int file_cnt;			/* slots in use are below */
 static int16_t set_of[FILES];		/* the epoll set of a file, as its index; -1: none */
+static uint64_t members[FILES][FILES / 64];	/* of an epoll set: a bit for each file */
 static struct segment *spare;		/* segments that are not used */
 static struct net_attr attr;
 static unsigned node;
@@ -216,6 +220,31 @@ static int fd_of(const struct file *file)
 	return FD_BASE + index_of(file);
 }
 
+/* From now on a file is in this epoll set and in no other; -1: in none. */
+static void set_enter(int at, int set)
+{
+	if (set_of[at] >= 0)
+		members[set_of[at]][at / 64] &= ~(1ULL << at % 64);
+	set_of[at] = (int16_t) set;
+	if (set >= 0)
+		members[set][at / 64] |= 1ULL << at % 64;
+}
+
+/* The first file from `at` on, below `end`, that is in an epoll set; -1: none. */
+static int set_next(int set, int at, int end)
+{
+	while (at < end) {
+		uint64_t word = members[set][at / 64] >> at % 64;
+
+		if (word) {
+			at += __builtin_ctzll(word);
+			return at < end ? at : -1;
+		}
+		at = (at / 64 + 1) * 64;
+	}
+	return -1;
+}
+
 static struct file *file_new(enum kind kind, unsigned owner)
 {
 	for (int i = 0; i < FILES; i++) {
@@ -224,7 +253,7 @@ static struct file *file_new(enum kind kind, unsigned owner)
 		if (file->kind != FREE)
 			continue;
 		*file = (struct file) { .kind = kind, .node = owner, .other = -1 };
-		set_of[i] = -1;
+		set_enter(i, -1);
 		file->flight_end = &file->flight;
 		if (i >= file_cnt)
 			file_cnt = i + 1;
@@ -264,11 +293,11 @@ static void file_drop_flight(struct file *file)
 
 static void file_free(struct file *file)
 {
-	for (int i = 0; i < file_cnt; i++) {
-		if (set_of[i] == index_of(file))
-			set_of[i] = -1;
-	}
-	set_of[index_of(file)] = -1;
+	int at = index_of(file);
+
+	for (int i = set_next(at, 0, file_cnt); i >= 0; i = set_next(at, i + 1, file_cnt))
+		set_enter(i, -1);
+	set_enter(at, -1);
 	file_drop_flight(file);
 	free(file->in);
 	free(file->waiting);
@@ -286,6 +315,44 @@ void net_watch(const struct net_watch *who)
 {
 	watch = who;
 }
+
+/* ---- the machine ---- */
+
+/* One thread needs no barrier between threads: the kernel's takes longer than all else that a lock does. */
+long __real_syscall(long number, ...);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	return number == SYS_membarrier ? 0 : __real_syscall(number, a, b, c, d, e, f);
+}
+
+/* The only interface. To read those of this machine for each node takes a tenth of the time. */
+static int sim_getifaddrs(struct ifaddrs **list)
+{
+	static struct sockaddr_in addr = { .sin_family = AF_INET }, mask = { .sin_family = AF_INET };
+	static struct sockaddr_in6 addr6 = { .sin6_family = AF_INET6, .sin6_addr = IN6ADDR_LOOPBACK_INIT },
+				   mask6 = { .sin6_family = AF_INET6 };
+	static char name[] = "lo";
+	static struct ifaddrs ifas[] = {
+		{ &ifas[1], name, IFF_UP | IFF_RUNNING | IFF_LOOPBACK, (struct sockaddr *) &addr,
+		  (struct sockaddr *) &mask, .ifa_data = NULL },
+		{ NULL, name, IFF_UP | IFF_RUNNING | IFF_LOOPBACK, (struct sockaddr *) &addr6,
+		  (struct sockaddr *) &mask6, .ifa_data = NULL },
+	};
+
+	addr.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	mask.sin_addr.s_addr = htonl(0xff000000);
+	memset(&mask6.sin6_addr, 0xff, sizeof(mask6.sin6_addr));
+	*list = ifas;
+	return 0;
+}
+
+static void sim_freeifaddrs(struct ifaddrs *list)
+{
+	(void) list;
+}
+
+static const struct fab_netif_source netif_source = { "/none", "/sys/class/net", sim_getifaddrs, sim_freeifaddrs };
 
 /* ---- the wire ---- */
 
@@ -848,7 +915,7 @@ static int sim_close(int fd)
 		if (--of->duplicates || !of->closed)
 			return 0;
 	}
-	set_of[index_of(file)] = -1;
+	set_enter(index_of(file), -1);
 	file->closed = true;
 	if (file->duplicates)
 		return 0;
@@ -891,7 +958,7 @@ static int sim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 		return fail(EBADF);
 	if (op != EPOLL_CTL_ADD && set_of[index_of(file)] != index_of(set))
 		return fail(ENOENT);
-	set_of[index_of(file)] = op == EPOLL_CTL_DEL ? -1 : (int16_t) index_of(set);
+	set_enter(index_of(file), op == EPOLL_CTL_DEL ? -1 : index_of(set));
 	if (op != EPOLL_CTL_DEL) {
 		file->events = ev->events;
 		file->data = ev->data;
@@ -904,8 +971,10 @@ static uint32_t readiness(const struct file *file);
 /* True if a file in this epoll set, which may be in another one itself, is ready. */
 static bool has_ready(const struct file *set)
 {
-	for (int i = 0; i < file_cnt && !set->dead; i++) {
-		if (set_of[i] == index_of(set) && (readiness(&files[i]) & (files[i].events | EPOLLERR | EPOLLHUP)))
+	int at = index_of(set);
+
+	for (int i = set_next(at, 0, file_cnt); i >= 0 && !set->dead; i = set_next(at, i + 1, file_cnt)) {
+		if (readiness(&files[i]) & (files[i].events | EPOLLERR | EPOLLHUP))
 			return true;
 	}
 	return false;
@@ -944,27 +1013,32 @@ static uint32_t readiness(const struct file *file)
 	return events;
 }
 
+/* Report members of a set from `at` on, below `end`; cnt were reported before. Returns the number of all. */
+static int report_ready(const struct file *set, struct epoll_event *events, int cnt, int max, int at, int end)
+{
+	for (int i = set_next(index_of(set), at, end); i >= 0 && cnt < max; i = set_next(index_of(set), i + 1, end)) {
+		const struct file *file = &files[i];
+		uint32_t ready = readiness(file) & (file->events | EPOLLERR | EPOLLHUP);
+
+		if (ready)
+			events[cnt++] = (struct epoll_event) { .events = ready, .data = file->data };
+	}
+	return cnt;
+}
+
 static int sim_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
 	struct file *set = file_of(epfd, EPOLL);
-	int start = file_cnt ? (int) net_random((uint32_t) file_cnt) : 0, cnt = 0;
+	int start = file_cnt ? (int) net_random((uint32_t) file_cnt) : 0, cnt;
 
 	(void) timeout_ms;
 	if (!set)
 		return fail(EBADF);
 	deliver_all();
-	for (int i = 0; i < file_cnt && cnt < max && !set->dead; i++) {
-		int at = i + start < file_cnt ? i + start : i + start - file_cnt;
-		const struct file *file = &files[at];
-		uint32_t ready;
-
-		if (set_of[at] != index_of(set))
-			continue;
-		ready = readiness(file) & (file->events | EPOLLERR | EPOLLHUP);
-		if (ready)
-			events[cnt++] = (struct epoll_event) { .events = ready, .data = file->data };
-	}
-	return cnt;
+	if (set->dead)
+		return 0;
+	cnt = report_ready(set, events, 0, max, start, file_cnt);
+	return report_ready(set, events, cnt, max, 0, start < file_cnt ? start : file_cnt);
 }
 
 static int sim_eventfd(unsigned int value, int flags)
@@ -1079,6 +1153,7 @@ static void install(void)
 	ops.dup = sim_dup;
 	fab_sock = &ops;
 	fab_clock = &clock;
+	fab_netif_source = &netif_source;
 }
 
 void net_begin(uint64_t seed, const struct net_attr *how)

@@ -43,6 +43,7 @@ static bool healed;			/* the faults are over */
 static bool is_lost[NET_NODES];
 static bool was_killed;			/* a node, at any time */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
+static uint64_t waited_ns;		/* after the program, while nothing was on its way or to be done */
 static uint32_t claim_cnt;		/* operations whose message is to be claimed */
 static jmp_buf failed;
 static char why[512];
@@ -769,6 +770,8 @@ static void run_all(uint64_t *idle_ns)
 	wait_ns = net_next_ns() > net_now_ns() ? net_next_ns() - net_now_ns() : 0;
 	if (*idle_ns > 2000 && wait_ns > *idle_ns && wait_ns != UINT64_MAX - net_now_ns())
 		*idle_ns = fab_min(wait_ns, (uint64_t) QUIET_NS - 1);
+	if (!any && moved == net_moved() && net_next_ns() == UINT64_MAX)
+		waited_ns += *idle_ns;
 	net_pass_ns(*idle_ns);
 }
 
@@ -963,7 +966,7 @@ static void begin(void)
 	memset(is_lost, 0, sizeof(is_lost));
 	healed = was_killed = false;
 	claim_cnt = 0;
-	jumped_ns = 0;
+	jumped_ns = waited_ns = 0;
 	set_params(program->seed);
 	net_begin(program->seed, &attr);
 	if (program->dgram)
@@ -1012,7 +1015,7 @@ const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_
 	else
 		play_streams();
 	*hash = net_hash();
-	*time_ns = net_now_ns() - begin_ns - jumped_ns;
+	*time_ns = net_now_ns() - begin_ns - jumped_ns - waited_ns;
 	left = net_end();
 	if (left)
 		judge_wrong("%u descriptors are left", left);

@@ -83,7 +83,8 @@ bool play_is(struct program *program, const char *word);
 /* The program of this seed. Every second one has faults. */
 void play_make(struct program *program, uint64_t seed);
 /* Play it. NULL: all is as promised; otherwise what is not (static memory), after which this process cannot play again.
- * *hash: of all events; *time_ns: the time that passed in it, without jumps. */
+ * *hash: of all events; *time_ns: the time that passed in it,
+ * without jumps, and without waits in which nothing was on its way. */
 const char *play_run(const struct program *program, uint64_t *hash, uint64_t *time_ns);
 /* A program as text; lines that begin with # say nothing. play_read() reads the next one. False: there is none. */
 void play_print(struct program *program, FILE *out);

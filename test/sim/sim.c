@@ -12,6 +12,7 @@
  * Seeds with an odd number have faults. Environment: srcdir.
  */
 #include <inttypes.h>
+#include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -23,12 +24,15 @@
 /* Of make check; fewer where each takes long. */
 #ifdef FAB_ASAN
 #define SEEDS		100
+#define TWICE		20
 #define FRESH_S		2
 #else
 #define SEEDS		800
+#define TWICE		180
 #define FRESH_S		60
 #endif
 #define KIND_TRIES	500
+#define LARGE_LEN	(256 << 10)	/* such memory comes from the kernel, which clears the part that is used */
 #define FRESH_NICE	10		/* what others leave of the processors is enough for these */
 
 /* What was played: without faults, and with them. Shared with the children that play. */
@@ -133,13 +137,14 @@ static int play_usual(const struct seeds_game *game, const struct seeds_game *ke
 	uint64_t fresh = fresh_seed();
 	int ret;
 
-	printf("1..3\n");
+	printf("1..4\n");
 	ret = seeds_play(kept_game, 1, "programs that failed once", 1, kept_cnt(), 0);
 	ret |= seeds_play(game, 2, "the same seeds each time", 1, SEEDS, 0);
+	ret |= seeds_play_twice(game, 3, "a seed makes the same run each time", 1, TWICE);
 	printf("# fresh seeds from %" PRIu64 " on\n", fresh);
 	if (nice(FRESH_NICE) == -1)
 		printf("# not with a lower priority\n");
-	return seeds_play(game, 3, "fresh seeds", fresh, 0, FRESH_S) | ret;
+	return seeds_play(game, 4, "fresh seeds", fresh, 0, FRESH_S) | ret;
 }
 
 int main(int argc, char **argv)
@@ -174,6 +179,7 @@ int main(int argc, char **argv)
 	kept_game.options = " --kept";
 	kept_game.batch = 1;
 	setenv("FI_LOG_LEVEL", "silent", 0);
+	mallopt(M_MMAP_THRESHOLD, LARGE_LEN);
 	totals = mmap(NULL, 2 * sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!open_kept())
 		return 99;
