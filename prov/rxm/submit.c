@@ -10,7 +10,7 @@
  *
  * If nothing tells the application of the success, both levels are dropped (decisions/rxm.md).
  */
-#include "rxm/post.h"
+#include "rxm/rxm.h"
 
 #include <string.h>
 #include "common/trigger/trigger.h"
@@ -504,17 +504,6 @@ FAB_RECV_PATH int post_locked(struct rxm_ep *ep, const struct fab_op *op)
 static int post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	return post_locked(fab_container(base, struct rxm_ep, base), op);
-}
-
-ssize_t rxm_post_recv_grouped(struct rxm_ep *ep, struct fab_rx *rx)
-{
-	struct fab_recv *recv = &ep->recv;
-	int ret = fab_match_post_grouped(fab_rx_queue(recv, rx->code), &rx->posted);
-
-	if (ret)
-		fab_rx_free_with(recv, rx, &rxm_recv_ops);
-	fab_engine_unlock(ep->base.engine);
-	return ret;
 }
 
 ssize_t rxm_post_recv(struct rxm_ep *ep, const struct fab_op *op)

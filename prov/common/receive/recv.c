@@ -122,6 +122,16 @@ int fab_rx_new(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src, st
 	return fab_rx_new_with(recv, &recv->pool, op, src, recv->ops, rx);
 }
 
+ssize_t fab_recv_post_grouped(struct fab_engine *engine, struct fab_recv *recv, struct fab_rx *rx)
+{
+	int ret = fab_match_post_grouped(fab_rx_queue(recv, rx->code), &rx->posted);
+
+	if (ret)
+		fab_rx_free_with(recv, rx, recv->ops);
+	fab_engine_unlock(engine);
+	return ret;
+}
+
 int fab_recv_post_coll(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
 	return fab_recv_post_with(recv, &recv->coll_pool, op, src, fab_recv_find_kept, recv->ops);

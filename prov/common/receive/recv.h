@@ -168,6 +168,8 @@ static inline struct fab_ep *fab_recv_reporter(const struct fab_recv *recv, cons
 
 /* ---- receives ---- */
 
+/* Post a receive of fab_recv_make_one() (recv_path.h) in its group, and release the lock. 0; -FI_ENOMEM: rx is free. */
+ssize_t fab_recv_post_grouped(struct fab_engine *engine, struct fab_recv *recv, struct fab_rx *rx);
 /* Post a receive of a collective (FAB_OP_CRECV). src is a source of matching. 0: op's hook will be called, or has been.
  * -FI_EINVAL, -FI_ENOMEM: nothing was done. */
 int fab_recv_post_coll(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src);

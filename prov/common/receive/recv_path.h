@@ -276,10 +276,10 @@ FAB_RECV_PATH int fab_recv_post_with(struct fab_recv *recv, struct fab_pool *poo
 }
 
 /*
- * The same in two steps, for a receive with one buffer. Neither makes a call, so they fit into functions that make
- * none. The first makes the receive, if the pool has one at hand, and no message is kept; NULL: nothing was done, use
- * fab_recv_post_with(). The second posts it, if that takes no group. False: it is not posted yet, use
- * fab_match_post_grouped().
+ * The same in two steps, for a receive with one buffer. The first makes no call, and the second none but its last, so
+ * they fit into functions that save few registers. The first makes the receive, if the pool has one at hand, and no
+ * message is kept; NULL: nothing was done, use fab_recv_post_with(). The second posts it and releases the lock, which
+ * was taken by fab_engine_try_enter(). 0 or -FI_ENOMEM.
  */
 FAB_RECV_PATH struct fab_rx *fab_recv_make_one(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
@@ -295,14 +295,21 @@ FAB_RECV_PATH struct fab_rx *fab_recv_make_one(struct fab_recv *recv, const stru
 	return rx;
 }
 
-FAB_RECV_PATH bool fab_recv_post_one(struct fab_recv *recv, struct fab_rx *rx, enum fab_op_code code)
+FAB_RECV_PATH ssize_t fab_recv_post_one(struct fab_engine *engine, struct fab_recv *recv, struct fab_rx *rx,
+					enum fab_op_code code)
 {
 	struct fab_match *queue = fab_rx_queue(recv, code);
+	ssize_t ret;
 
-	if (queue->rest_cnt >= FAB_MATCH_FEW)
-		return false;
-	fab_match_post_rest(queue, &rx->posted);
-	return true;
+	if (queue->rest_cnt < FAB_MATCH_FEW) {
+		fab_match_post_rest(queue, &rx->posted);
+		ret = fab_engine_return(engine, 0);
+	} else {
+		ret = fab_recv_post_grouped(engine, recv, rx);
+	}
+	if (ret > 0)
+		__builtin_unreachable();	/* so that both are last calls */
+	return ret;
 }
 
 #endif

@@ -9,9 +9,6 @@
 #include "common/receive/receive.h"
 #include "tcp/message/message.h"
 
-/* Post a receive that is filled in, in its group. Lock held, which is released. 0, -FI_ENOMEM. */
-ssize_t tcp_post_recv_grouped(struct tcp_ep *ep, struct fab_rx *rx);
-
 /* True if a receive can be posted now, and nothing is to be done but to post it. */
 static inline bool tcp_recv_is_plain(const struct tcp_ep *ep, const struct fab_op *op)
 {
@@ -26,7 +23,6 @@ static inline __attribute__((always_inline)) ssize_t tcp_post_recv_now(struct tc
 {
 	struct fab_engine *engine = ep->base.engine;
 	struct fab_rx *rx;
-	ssize_t ret;
 
 	if (__builtin_expect(!fab_engine_try_enter(engine), 0))
 		return FAB_OP_NOT_NOW;
@@ -36,13 +32,7 @@ static inline __attribute__((always_inline)) ssize_t tcp_post_recv_now(struct tc
 		fab_engine_undo_enter(engine);
 		return FAB_OP_NOT_NOW;
 	}
-	if (fab_recv_post_one(&ep->rx->recv, rx, op->code))
-		ret = fab_engine_return(engine, 0);
-	else
-		ret = tcp_post_recv_grouped(ep, rx);
-	if (ret > 0)
-		__builtin_unreachable();	/* so that both are last calls */
-	return ret;
+	return fab_recv_post_one(engine, &ep->rx->recv, rx, op->code);
 }
 
 #endif

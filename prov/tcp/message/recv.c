@@ -5,7 +5,6 @@
  * tcp_post_recv(), which takes it.
  */
 #include "tcp/message/msg.h"
-#include "tcp/message/post.h"
 #include <errno.h>
 #include <string.h>
 #include "common/av/av.h"
@@ -130,17 +129,6 @@ static __attribute__((noinline)) int rx_post_hmem(struct tcp_ep *ep, const struc
 int tcp_post_recv_locked(struct fab_ep *base, const struct fab_op *op)
 {
 	return rx_post(fab_container(base, struct tcp_ep, base), op);
-}
-
-ssize_t tcp_post_recv_grouped(struct tcp_ep *ep, struct fab_rx *rx)
-{
-	struct fab_recv *recv = &ep->rx->recv;
-	int ret = fab_match_post_grouped(fab_rx_queue(recv, rx->code), &rx->posted);
-
-	if (ret)
-		fab_rx_free_with(recv, rx, &tcp_recv_ops);
-	fab_engine_unlock(ep->base.engine);
-	return ret;
 }
 
 ssize_t tcp_post_recv(struct tcp_ep *ep, const struct fab_op *op)
