@@ -176,7 +176,7 @@ static void no_xrc(void)
 
 #define XRC	"FI_VERBS_PREFER_XRC=1 SOFTVERBS_LIMITS="
 #define TOO_SMALL(name, is, need) \
-	"device soft0, port 1 is not used: its " name " is " is ", and an endpoint takes " need
+	"device soft0, port 1 is not used: its " name " is " is ", and an endpoint needs " need
 
 static const struct vcase cases[] = {
 	{ "max_sge 1", "SOFTVERBS_LIMITS=max_sge=1", works, NULL },
