@@ -202,10 +202,16 @@ static void strangers_get_a_share_of_answers(void **state)
 #define COST_NS		1000		/* of a request, by this clock, which stands still otherwise */
 #define SHARE_NS	15000
 #define LOOKS		60
+#define LOOK_NS		20000		/* from one look to the next, of many */
+#define MANY_LOOKS	300
+#define QUIET_NS	2000000		/* without data of others, a peer is alone */
+
+#define UNREAD		(12 * CHUNK)	/* with which it waits like a stranger */
 
 static const struct fab_clock_ops *real_clock;
 static const struct tcp_conn *costly;
 static uint64_t begin_ns;
+static size_t poured;			/* bytes of refused_read */
 
 static uint64_t costs_ns(void)
 {
@@ -222,12 +228,20 @@ static const struct fab_clock_ops counted_clock = { costs_ns, real_random64 };
 /* As many requests as the socket takes. */
 static void pour(int fd)
 {
-	static size_t at;
 	ssize_t n;
 
-	while ((n = send(fd, (char *) refused_read + at, sizeof(refused_read) - at, MSG_DONTWAIT)) > 0)
-		at = (at + n) % sizeof(refused_read);
+	while ((n = send(fd, (char *) refused_read + poured, sizeof(refused_read) - poured, MSG_DONTWAIT)) > 0)
+		poured = (poured + n) % sizeof(refused_read);
 	assert_int_equal(errno, EAGAIN);
+}
+
+static void begin_costs(const struct tcp_conn *conn)
+{
+	costly = conn;
+	poured = 0;
+	real_clock = fab_clock;
+	begin_ns = real_clock->now_ns() - COST_NS * answered(conn);
+	fab_clock = &counted_clock;
 }
 
 /* The most requests that are handled in one look, in the second half of some looks, in each of which the other peer has
@@ -242,6 +256,8 @@ static uint32_t most_of_a_look(struct node *node, int fd, int other)
 		pour(fd);
 		if (other >= 0)
 			raw_send(other, refused_read, sizeof(*refused_read));
+		else
+			begin_ns += QUIET_NS;
 		drive(node);
 		if (i >= LOOKS / 2)
 			most = fab_max(most, answered(costly) - before);
@@ -250,7 +266,7 @@ static uint32_t most_of_a_look(struct node *node, int fd, int other)
 }
 
 /* A known peer that always has costly requests gets as many of them handled in a pass as take a share of it; when it is
- * alone, as many as a read brings. */
+ * alone, as many as it likes: a long turn, since it reads no answers. */
 static void costly_requests_share_a_pass(void **state)
 {
 	struct node *node = *state;
@@ -259,17 +275,55 @@ static void costly_requests_share_a_pass(void **state)
 	int fd_other = mute_peer(node, &other, &other_conn), fd = mute_peer(node, &peer, &conn);
 	uint32_t beside, alone;
 
-	costly = conn;
-	real_clock = fab_clock;
-	begin_ns = real_clock->now_ns();
-	fab_clock = &counted_clock;
+	begin_costs(conn);
 	beside = most_of_a_look(node, fd, fd_other);
 	alone = most_of_a_look(node, fd, -1);
 	fab_clock = real_clock;
 	print_message("# %u requests in a look beside another peer, %u alone\n", beside, alone);
 	assert_in_range(beside, 1, 2 * SHARE_NS / COST_NS);	/* a pass reads it twice when it asks epoll, too */
-	assert_in_range(alone, 1000, UINT32_MAX);
+	assert_in_range(alone, 100, UINT32_MAX);
 	assert_true(is_up(node, conn));
+	peer_close(&peer, fd);
+	peer_close(&other, fd_other);
+}
+
+/* Read what the node sends, until the peer has its own share again. */
+static void drain(struct node *node, int fd, const struct tcp_conn *conn)
+{
+	uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
+	char buf[4096];
+
+	while (conn->src.outsider && fab_now_ms() < end_ms) {
+		while (recv(fd, buf, sizeof(buf), MSG_DONTWAIT) > 0)
+			continue;
+		drive(node);
+	}
+}
+
+/* A known peer that has left many answers unread has an eighth of the time beside others, until it has read them. */
+static void who_reads_no_answers_waits_like_a_stranger(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node), other = peer_open(node);
+	struct tcp_conn *conn, *other_conn;
+	int fd_other = mute_peer(node, &other, &other_conn), fd = mute_peer(node, &peer, &conn);
+	uint32_t before;
+
+	ask(node, fd, conn, UNREAD);
+	before = answered(conn);
+	begin_costs(conn);
+	for (int i = 0; i < MANY_LOOKS; i++) {
+		pour(fd);
+		raw_send(fd_other, refused_read, sizeof(*refused_read));
+		drive(node);
+		begin_ns += LOOK_NS;
+	}
+	fab_clock = real_clock;
+	print_message("# %u requests in %u looks\n", answered(conn) - before, MANY_LOOKS);
+	assert_in_range(answered(conn) - before, 1, 2 * MANY_LOOKS * LOOK_NS / COST_NS / 3);
+	assert_true(conn->src.outsider);
+	drain(node, fd, conn);
+	assert_false(conn->src.outsider);
 	peer_close(&peer, fd);
 	peer_close(&other, fd_other);
 }
@@ -283,6 +337,7 @@ int main(void)
 		TEST(unread_answers_are_packed),
 		TEST(strangers_get_a_share_of_answers),
 		TEST(costly_requests_share_a_pass),
+		TEST(who_reads_no_answers_waits_like_a_stranger),
 	};
 
 	test_clock_start();

@@ -157,6 +157,7 @@ struct tcp_conn_tx {
 	uint32_t control_cnt;		/* control frames in queue, also those in packs */
 	bool blocked;			/* the socket is full: waiting for EPOLLOUT */
 	uint32_t pack_cnt;		/* packs in queue (tx.c) */
+	uint32_t unread_cnt;		/* answers queued while blocked, since the socket last had room */
 };
 
 /* Acknowledgements and credit that the peer must get: rx.c. */

@@ -539,9 +539,10 @@ static inline bool rx_stranger_waits(const struct tcp_conn *conn)
 	return tcp_account_is_full(&conn->ep->rx->account, &conn->holding) && conn->state == TCP_CONN_UP;
 }
 
-static inline bool rx_is_stranger(const struct tcp_conn *conn)
+/* True for a stranger, and for a peer that reads no answers. */
+static inline bool rx_has_turns(const struct tcp_conn *conn)
 {
-	return __builtin_expect(conn->holding.class == TCP_STRANGER, 0);
+	return __builtin_expect(conn->src.outsider, 0);
 }
 
 /* Do not read the next frame. False: the current one has to be read first, and the next read takes its rest only. */
@@ -556,8 +557,8 @@ static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 	return true;
 }
 
-/* Before a read from a stranger. True: it is not to be read. */
-static __attribute__((noinline)) bool rx_stranger_must_wait(struct tcp_conn *conn)
+/* Before a read in a turn. True: it is not to be read. */
+static __attribute__((noinline)) bool rx_turn_must_wait(struct tcp_conn *conn)
 {
 	if (fab_engine_rations(conn->ep->base.engine))
 		conn->rx.stage = fab_min(conn->rx.stage, (uint32_t) RX_STRANGER_MOST);
@@ -577,7 +578,7 @@ static inline bool rx_must_wait(struct tcp_conn *conn)
 {
 	if (!tcp_conn_has_stream(conn) || conn->rx.paused)
 		return true;
-	return rx_is_stranger(conn) && rx_stranger_must_wait(conn);
+	return rx_has_turns(conn) && rx_turn_must_wait(conn);
 }
 
 static __attribute__((noinline, cold)) void rx_no_staging(struct tcp_conn *conn)
@@ -663,7 +664,7 @@ static __attribute__((noinline)) void rx_handle_measured(struct tcp_conn *conn, 
 	uint32_t *stage = &conn->rx.stage;
 
 	tcp_rx_handle(conn, staging, staged);
-	if (rx_is_stranger(conn))
+	if (rx_has_turns(conn))
 		return;			/* its turns are measured */
 	took = fab_now_ns() - begun;
 	if (took > RX_SHARE_NS && rx_has_company(conn->ep->base.engine))

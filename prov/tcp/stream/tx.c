@@ -33,6 +33,7 @@
  * answers. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
 #define ANSWERS_MAX	256	/* control frames that wait for the end of a read */
+#define UNREAD_MAX	2048	/* with more answers that it does not read a peer waits like a stranger */
 #define PACK_LEN	4032	/* bytes of further frames in a pack */
 #define TRIM_CNT	1024	/* entries of a pool beyond those of operations that it keeps when all are free */
 
@@ -116,11 +117,31 @@ static bool tx_pack(struct tcp_conn *conn, struct tcp_tx *tx)
 	return true;
 }
 
+/* An answer is queued although the stream is full. A peer that asks for more and more and reads nothing has no share of
+ * its own any more, but shares that of strangers. It is read on: it may read when we have read what it sends. */
+static void tx_note_unread(struct tcp_conn *conn)
+{
+	if (++conn->tx.unread_cnt != UNREAD_MAX || conn->io->pull || conn->src.outsider)
+		return;
+	fab_source_set_outsider(&conn->src, true);
+	conn->rx.stage = TCP_RX_STRANGER_FIRST;
+}
+
+/* The socket has room again, so the peer reads. */
+static void tx_note_read(struct tcp_conn *conn)
+{
+	if (conn->tx.unread_cnt >= UNREAD_MAX)
+		fab_source_set_outsider(&conn->src, conn->holding.class == TCP_STRANGER);
+	conn->tx.unread_cnt = 0;
+}
+
 /* Queue a frame although the stream is full. */
 static __attribute__((noinline, cold)) void tx_queue_full(struct tcp_conn *conn, struct tcp_tx *tx)
 {
 	bool control = tx->code == FAB_OP_MAX;
 
+	if (control)
+		tx_note_unread(conn);
 	if (tx_packs(tx) && tx_pack(conn, tx))
 		return;
 	conn->tx.len += tx->size;
@@ -572,6 +593,8 @@ static void tx_unblock_one(struct tcp_conn *conn)
 
 void tcp_tx_unblock(struct tcp_conn *conn)
 {
+	if (conn->tx.unread_cnt)
+		tx_note_read(conn);
 	if (conn->state == TCP_CONN_PARKING) {
 		tx_unblock_one(conn);
 	} else if (conn->state == TCP_CONN_UP) {
