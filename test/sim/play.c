@@ -41,7 +41,8 @@ static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another 
 static bool healed;			/* the faults are over */
 /* By node: a queue of the provider below rxm was overrun, which ends the endpoints for good. */
 static bool is_lost[NET_NODES];
-static bool was_killed;			/* a node, at any time */
+static bool was_refused;		/* a collective, for lack of memory: the others wait for that node, too */
+static bool was_killed;			/* a node, at any time: members of its group may wait for it */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
 static uint64_t waited_ns;		/* after the program, while nothing was on its way or to be done */
 static uint32_t claim_cnt;		/* operations whose message is to be claimed */
@@ -523,11 +524,14 @@ static void act_jump(const struct action *action)
 static void act_coll(unsigned n)
 {
 	struct op *op;
+	ssize_t ret;
 
 	if (!group_joined(n))
 		return;
 	op = op_new(&(struct action) { .kind = ACT_COLL, .a = (uint8_t) n, .b = (uint8_t) n }, group_len(n));
-	op_called(op, group_call(op));
+	ret = group_call(op);
+	was_refused |= ret == -FI_ENOMEM;
+	op_called(op, ret);
 }
 
 /* A node whose group has failed joins anew. */
@@ -788,9 +792,9 @@ static void settle(void)
 	while (catch_up() || open_cnt || judge_missing()) {
 		post_takers();
 		run_all(&idle_ns);
-		if (program->group && was_killed && net_now_ns() > end_ns - SETTLE_NS + GROUP_NS) {
+		if (program->group && (was_killed || was_refused) && net_now_ns() > end_ns - SETTLE_NS + GROUP_NS) {
 			call_all(group_close);
-			was_killed = false;
+			was_killed = was_refused = false;
 		}
 		if (net_now_ns() > end_ns) {
 			op = judge_first_open();
@@ -899,7 +903,7 @@ static void last_group(void)
 		if (++tries == JOINS)
 			judge_wrong("after the faults no join succeeds");
 	}
-	was_killed = false;	/* nobody of this group */
+	was_killed = was_refused = false;	/* in this group */
 	for (int i = 0; i < LAST_CALLS; i++)
 		call_all(act_coll);
 	settle();
@@ -964,7 +968,7 @@ static void begin(void)
 	memset(takers, 0, sizeof(takers));
 	memset(used, 0, sizeof(used));
 	memset(is_lost, 0, sizeof(is_lost));
-	healed = was_killed = false;
+	healed = was_killed = was_refused = false;
 	claim_cnt = 0;
 	jumped_ns = waited_ns = 0;
 	set_params(program->seed);
