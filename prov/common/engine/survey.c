@@ -42,6 +42,14 @@ static bool ticks_count(void)
 	return !FAB_TICKS_ARE_TSC || fab_clock == &fab_system_clock;
 }
 
+void fab_stats_idle_rare(struct fab_engine *engine)
+{
+	if (ticks_count())
+		fab_survey_run(engine);
+	else
+		engine->stats.record->surveyed = fab_ticks();
+}
+
 void fab_stats_passed_rare(struct fab_engine *engine, uint64_t now)
 {
 	struct fi_stats_engine *record = engine->stats.record;

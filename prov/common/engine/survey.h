@@ -59,13 +59,16 @@ static inline __attribute__((always_inline)) void fab_stats_passed(struct fab_en
 /* A pass ends, and anything may have changed: store its time, and notice a gap since the last one. */
 void fab_stats_passed_rare(struct fab_engine *engine, uint64_t now);
 
+/* A pass that has found nothing ends, some time after the last survey. */
+void fab_stats_idle_rare(struct fab_engine *engine);
+
 /* A pass that has found nothing ends. */
 static inline void fab_stats_idle(struct fab_engine *engine)
 {
 	const struct fi_stats_engine *record = engine->stats.record;
 
 	if (__builtin_expect(record->last_pass - record->surveyed > FAB_STATS_SURVEY, 0))
-		fab_survey_run(engine);
+		fab_stats_idle_rare(engine);
 }
 
 /* The same, where glances may replace the next passes. True: passes are so far apart that they had better not, since
