@@ -153,15 +153,24 @@ static void alarm_rung(struct fab_bell *bell)
 	alarm->rung(alarm);
 }
 
-int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine)
+/* Read the events of the context from now on. Whoever else reads them loses those, and no read blocks any more, since
+ * the context is librdmacm's and the process has one. 0 or -errno. */
+static int read_events(struct vrb_alarm *alarm, struct fab_engine *engine)
 {
-	int fd = dev->verbs->async_fd, flags = fcntl(fd, F_GETFL), ret;
+	int fd = alarm->dev->verbs->async_fd, flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || fcntl(fd, F_SETFL, flags | O_NONBLOCK))
 		return -errno;
-	alarm->dev = dev;
 	alarm->events = (struct fab_source) { .fd = fd, .ready = events_ready };
-	ret = fab_source_add(engine, &alarm->events, EPOLLIN);
+	return fab_source_add(engine, &alarm->events, EPOLLIN);
+}
+
+int vrb_alarm_start(struct vrb_alarm *alarm, const struct vrb_device *dev, struct fab_engine *engine)
+{
+	int ret;
+
+	alarm->dev = dev;
+	ret = vrb_params.async_events ? read_events(alarm, engine) : 0;
 	if (!ret)
 		ret = fab_bell_open(&alarm->bell, engine, alarm_rung);
 	if (ret) {

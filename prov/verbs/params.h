@@ -26,6 +26,7 @@ struct vrb_params {
 	int gid_idx;			/* -1: the provider chooses (gid.c) */
 	int min_rnr_timer;		/* InfiniBand's code for a time, 0 to 31 */
 	int keepalive_ms, keepalive_peers, stall_ms;	/* alive.h */
+	bool async_events;		/* read the asynchronous events of the devices' contexts (async.h) */
 	bool relaxed_ordering;
 	bool use_odp, use_dmabuf;
 	bool prefer_xrc;

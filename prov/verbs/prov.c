@@ -23,6 +23,7 @@ struct vrb_params vrb_params = {
 	.keepalive_ms = 30000,
 	.keepalive_peers = 256,
 	.stall_ms = 600000,
+	.async_events = true,
 	.use_dmabuf = true,
 	.use_name_server = true,
 	.name_server_port = 5678,
@@ -85,6 +86,9 @@ static const struct fab_param params[] = {
 	{ "stall_timeout", FI_PARAM_INT, &vrb_params.stall_ms, 0, 86400000,
 	  "Time after which a connection ends if its peer answers but posts no receive for a message that waits, "
 	  "milliseconds; 0: never (default: 600000)" },
+	{ "async_events", FI_PARAM_BOOL, &vrb_params.async_events, 0, 0,
+	  "Read the asynchronous events of each device's context, which librdmacm shares with the program; off for a "
+	  "program that reads them itself: then a failure is noticed by its effects (default: on)" },
 	{ "relaxed_ordering", FI_PARAM_BOOL, &vrb_params.relaxed_ordering, 0, 0,
 	  "Let the bus write what arrives in any order (IBV_ACCESS_RELAXED_ORDERING), in domains that were asked for "
 	  "no order of remote writes and reads (default: off)" },

@@ -274,6 +274,8 @@ TEST_PROV(addresses_that_are_ignored, 0)
 	hints = hints_without_length(t, false);
 	MUST(getinfo(t, run.version, ip4_here(), "1234", 0, hints, &list));
 	check_addr(list->dest_addr, list->dest_addrlen, ip4_here(), 1234);
+	if (strcmp(ip4_here(), "127.0.0.1"))
+		return;			/* a service alone is one of the loopback address, where the device is not */
 	MUST(getinfo(t, run.version, NULL, "1234", 0, hints, &list));
 	CHECK_EQ(port_of(list->dest_addr), 1234);
 }

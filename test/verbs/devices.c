@@ -7,6 +7,8 @@
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -236,6 +238,60 @@ static void bad_requests(void)
 	queue_pairs_fail(IBV_EVENT_QP_ACCESS_ERR);
 }
 
+/* ---- a program that reads asynchronous events itself ---- */
+
+/* A thread that waits for one. */
+struct reader {
+	struct ibv_context *verbs;
+	struct ibv_async_event event;
+	int ret;
+	atomic_bool over;
+};
+
+static void *read_event(void *arg)
+{
+	struct reader *reader = arg;
+	int (*get)(struct ibv_context *, struct ibv_async_event *) = stand_in("ibv_get_async_event");
+	void (*ack)(struct ibv_async_event *) = stand_in("ibv_ack_async_event");
+
+	reader->ret = get(reader->verbs, &reader->event);
+	if (!reader->ret)
+		ack(&reader->event);
+	atomic_store(&reader->over, true);
+	return NULL;
+}
+
+/* It blocks until there is an event of its own, on the context that our connections use, and gets it, while messages go
+ * over these. */
+static void events_are_the_programs(void)
+{
+	void (*tell_of)(enum ibv_event_type, void *);
+	struct ibv_cq *(*create)(struct ibv_context *, int, void *, struct ibv_comp_channel *, int);
+	int (*destroy)(struct ibv_cq *);
+	struct reader reader = { 0 };
+	struct link link = { 0 };
+	struct ibv_cq *own;
+	pthread_t thread;
+
+	link_open(&link);
+	tell_of = stand_in("sv_test_event_of");
+	create = stand_in("ibv_create_cq");
+	destroy = stand_in("ibv_destroy_cq");
+	reader.verbs = ((struct ibv_qp *(*)(unsigned)) stand_in("sv_test_qp_at"))(0)->context;
+	MUST_BE((own = create(reader.verbs, 1, NULL, NULL, 0)));
+	MUST_BE(!pthread_create(&thread, NULL, read_event, &reader));
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST_BE(!atomic_load(&reader.over));
+	tell_of(IBV_EVENT_CQ_ERR, own);
+	while (!atomic_load(&reader.over))	/* a case has its time */
+		link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST_BE(!pthread_join(thread, NULL));
+	MUST_BE(!reader.ret && reader.event.event_type == IBV_EVENT_CQ_ERR && reader.event.element.cq == own);
+	MUST_BE(!destroy(own));
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	link_close(&link);
+}
+
 /* ---- many endpoints ---- */
 
 static unsigned channel_cnt(void)
@@ -420,6 +476,7 @@ static void no_descriptor(void)
 
 #define DEVICE(name)	"SOFTVERBS_DEVICE=" name
 #define XRC		"FI_VERBS_PREFER_XRC=1 "
+#define NO_EVENTS	"FI_VERBS_ASYNC_EVENTS=0"
 
 static const struct vcase cases[] = {
 	{ "mlx5: the longest queue", DEVICE("mlx5"), largest_queue, NULL },
@@ -436,6 +493,9 @@ static const struct vcase cases[] = {
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
+	{ "a program's own asynchronous events", NO_EVENTS, events_are_the_programs, NULL },
+	{ "a program's own asynchronous events, XRC", XRC NO_EVENTS, events_are_the_programs, NULL },
+	{ "many queue pairs fail at once, and no event is read", NO_EVENTS, many_fail, NULL },
 	{ "fifty endpoints complete to one queue", NULL, many_in_one_queue, NULL },
 	{ "fifty endpoints, XRC", XRC, many_in_one_queue, NULL },
 	{ "fifty endpoints where queues cannot grow", "SOFTVERBS_LIMITS=no_resize_cq=1", many_where_queues_are_fixed,
