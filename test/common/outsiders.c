@@ -24,6 +24,7 @@ struct guest {
 	uint64_t cost_ns;
 	unsigned cnt;			/* how often it was served */
 	unsigned order;			/* when it was served last */
+	uint32_t events;		/* with which it was served last */
 	bool reads;
 	struct guest *kill;		/* taken out when this one is served */
 };
@@ -37,6 +38,15 @@ static void spend(uint64_t ns)
 	spy_set_clock(clock_ns);
 }
 
+static void guest_serve(struct guest *guest)
+{
+	spend(guest->cost_ns);
+	if (guest->src.outsider)
+		outsiders_ns += guest->cost_ns;
+	guest->cnt++;
+	guest->order = ++served;
+}
+
 static void guest_ready(struct fab_source *src, uint32_t events)
 {
 	struct guest *guest = fab_container(src, struct guest, src);
@@ -44,11 +54,8 @@ static void guest_ready(struct fab_source *src, uint32_t events)
 
 	assert_true(events & EPOLLIN);
 	assert_non_null(src->engine);
-	spend(guest->cost_ns);
-	if (src->outsider)
-		outsiders_ns += guest->cost_ns;
-	guest->cnt++;
-	guest->order = ++served;
+	guest->events = events;
+	guest_serve(guest);
 	if (guest->reads)
 		assert_int_equal(read(src->fd, &byte, 1), 1);
 	if (guest->kill)
@@ -199,6 +206,60 @@ static void a_turn_that_was_long_is_forgotten_soon(void **state)
 	close_all();
 }
 
+/* ---- a known one that glances read ---- */
+
+static size_t guest_glance_len(const struct fab_source *src)
+{
+	(void) src;
+	return 1;
+}
+
+static bool guest_glanced(struct fab_source *src, ssize_t n)
+{
+	struct guest *guest = fab_container(src, struct guest, src);
+
+	if (n <= 0)
+		return false;
+	guest_serve(guest);
+	return true;
+}
+
+/* What a pass does in place of a glance. */
+static bool guest_poll(struct fab_source *src)
+{
+	char byte;
+
+	return guest_glanced(src, read(src->fd, &byte, 1));
+}
+
+/* A message that a glance has taken keeps outsiders to short turns, as one that a pass has read does. */
+static void who_is_heard_by_a_glance_is_heard(void **state)
+{
+	(void) state;
+	guest_open(&known, false, 20000);
+	fab_source_del(&known.src);
+	known.src.poll = guest_poll;
+	known.src.glance_len = guest_glance_len;
+	known.src.glanced = guest_glanced;
+	assert_int_equal(fab_source_add(&engine, &known.src, EPOLLIN), 0);
+	for (int i = 0; i < CNT; i++)
+		guest_open(&strangers[i], true, 10000);
+	assert_non_null(fab_engine_staging(&engine));
+	fab_source_heat(&known.src);
+	while (!engine.glance.reads)
+		fab_engine_pass(&engine);
+	guest_write(&known);
+	spy_reset();
+	assert_true(fab_engine_pass(&engine));
+	assert_int_equal(known.cnt, 1);
+	assert_int_equal(spy.recv, 1);		/* and no read of guest_poll() */
+	for (int i = 0; i < CNT; i++)
+		guest_write(&strangers[i]);
+	fab_engine_last_look(&engine);
+	assert_in_range(outsiders_ns, 10000, 40000);
+	close_all();
+}
+
 /* ---- the line ---- */
 
 /* Two outsiders, the second of which waits for its turn. */
@@ -217,11 +278,29 @@ static void let_one_wait(void)
 	assert_int_equal(strangers[1].cnt, 0);
 }
 
+/* A clock that goes on by a tick whenever it is read. */
+static uint64_t tick_now_ns(void)
+{
+	return clock_ns += 1000;
+}
+
 static void close_few(void)
 {
 	guest_close(&known);
 	guest_close(&strangers[0]);
 	guest_close(&strangers[1]);
+}
+
+/* The one that waits is closed by the other end: it is served in its turn. */
+static void end_of_who_waits(void)
+{
+	close(strangers[1].far);
+	strangers[1].far = -1;
+	fab_engine_last_look(&engine);
+	assert_int_equal(strangers[1].cnt, 0);
+	spend(1000000);
+	fab_engine_last_look(&engine);
+	assert_int_equal(strangers[1].cnt, 1);
 }
 
 /* It does not keep a thread from sleeping, costs no call, and wakes the thread when it is its turn. */
@@ -246,6 +325,80 @@ static void who_waits_wakes_a_sleeper_in_its_turn(void **state)
 	close_few();
 }
 
+/* Looks take time themselves, however many there are: those in which nobody has a turn do not put off the next one. */
+static void looks_do_not_put_off_a_turn(void **state)
+{
+	const struct fab_clock_ops ticks = { tick_now_ns, fab_clock->random64 }, *spied = fab_clock;
+	uint64_t begin_ns;
+
+	(void) state;
+	let_one_wait();
+	begin_ns = clock_ns;
+	fab_clock = &ticks;
+	while (!strangers[1].cnt)
+		fab_engine_last_look(&engine);
+	fab_clock = spied;
+	/* seven times as long as the turn of the first one, some ticks of which were the engine's */
+	assert_in_range(clock_ns - begin_ns, 7 * 40000, 8 * 40000 + 40000);
+	close_few();
+}
+
+/* A turn that was nobody's loss is not made up for when others come. */
+static void a_turn_without_others_costs_no_rest(void **state)
+{
+	(void) state;
+	guest_open(&known, false, 1000);
+	open_strangers(1000);
+	strangers[0].cost_ns = 50000000;
+	fab_engine_last_look(&engine);
+	assert_int_equal(strangers[0].cnt, 1);
+	strangers[0].cost_ns = 1000;
+	guest_write(&known);
+	for (int i = 0; i < 2; i++)
+		fab_engine_last_look(&engine);
+	assert_true(engine.outsiders.rationed);
+	assert_true(strangers[1].cnt > 0);
+	close_all();
+}
+
+/* It is not epoll that has reported it: what it has to do is known from the last look before the sleep. */
+static void who_asks_for_its_turn_wakes_a_sleeper(void **state)
+{
+	struct pollfd pollfd = { .events = POLLIN };
+
+	(void) state;
+	fab_engine_watch(&engine);
+	guest_open(&strangers[0], true, 1000);
+	fab_engine_last_look(&engine);
+	fab_source_ask_turn(&strangers[0].src);
+	fab_engine_prepare_sleep(&engine);
+	pollfd.fd = engine.epfd;
+	assert_int_equal(poll(&pollfd, 1, 10000), 1);
+	fab_engine_last_look(&engine);
+	assert_int_equal(strangers[0].cnt, 1);
+	assert_true(fab_list_empty(&engine.outsiders.line));
+	fab_engine_unwatch(&engine);
+	guest_close(&strangers[0]);
+}
+
+/* Who has asked for its turn is told in it of what epoll has reported meanwhile. */
+static void who_waits_hears_of_its_events(void **state)
+{
+	(void) state;
+	let_one_wait();
+	spend(1000000);
+	fab_engine_last_look(&engine);
+	guest_write(&known);
+	guest_write(&strangers[0]);
+	fab_engine_last_look(&engine);
+	strangers[1].reads = false;
+	strangers[1].cnt = 0;
+	fab_source_ask_turn(&strangers[1].src);
+	end_of_who_waits();
+	assert_true(strangers[1].events & EPOLLHUP);
+	close_few();
+}
+
 /* Who becomes known while it waits need not wait any more. */
 static void who_becomes_known_leaves_the_line(void **state)
 {
@@ -266,13 +419,7 @@ static void who_waits_may_change_its_events(void **state)
 	spy_reset();
 	fab_source_mod(&strangers[1].src, EPOLLIN | EPOLLRDHUP);
 	assert_int_equal(spy.epoll_ctl, 0);
-	close(strangers[1].far);
-	strangers[1].far = -1;
-	fab_engine_last_look(&engine);
-	assert_int_equal(strangers[1].cnt, 0);
-	spend(1000000);
-	fab_engine_last_look(&engine);
-	assert_int_equal(strangers[1].cnt, 1);
+	end_of_who_waits();
 	close_few();
 }
 
@@ -328,7 +475,12 @@ int main(void)
 		TEST(others_are_looked_at_in_between),
 		TEST(others_are_served_first),
 		TEST(a_turn_that_was_long_is_forgotten_soon),
+		TEST(a_turn_without_others_costs_no_rest),
+		TEST(who_is_heard_by_a_glance_is_heard),
 		TEST(who_waits_wakes_a_sleeper_in_its_turn),
+		TEST(who_asks_for_its_turn_wakes_a_sleeper),
+		TEST(looks_do_not_put_off_a_turn),
+		TEST(who_waits_hears_of_its_events),
 		TEST(who_becomes_known_leaves_the_line),
 		TEST(who_waits_may_change_its_events),
 		TEST(who_waits_may_be_replaced),

@@ -49,6 +49,8 @@ static void a_peer_moves_with_all_that_is_held_for_it(void **state)
 #define READS		20000
 #define CHUNK		500
 #define STRANGER_MAX	(1024 * 1024)	/* bytes; a quarter for answers */
+#define LITTLE		4096		/* bytes of a socket's room */
+#define MUCH		(1024 * 1024)
 
 static struct {
 	struct tcp_hdr hdr;
@@ -93,15 +95,21 @@ static struct tcp_conn *last_conn(const struct node *node)
 	return &fab_list_last(&node_tcp_ep(node)->rdm.peers->lives, struct tcp_life, link)->conn;
 }
 
+/* The room that the kernel has for what the node sends. */
+static void set_room(int fd, const struct tcp_conn *conn, int len)
+{
+	assert_return_code(setsockopt(conn->src.fd, SOL_SOCKET, SO_SNDBUF, &len, sizeof(len)), 0);
+	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &len, sizeof(len)), 0);
+}
+
 /* A peer of ours that reads nothing of what the node sends: the kernel has little room for it. */
 static int mute_peer(struct node *node, const struct peer *peer, struct tcp_conn **conn)
 {
 	const struct tcp_hello hello = { .incarnation = 77, .eager_max = 1 << 18, .credit = 1 << 19 };
-	int fd = connected_ext(node, peer, &hello), len = 4096;
+	int fd = connected_ext(node, peer, &hello);
 
 	*conn = last_conn(node);
-	assert_return_code(setsockopt((*conn)->src.fd, SOL_SOCKET, SO_SNDBUF, &len, sizeof(len)), 0);
-	assert_return_code(setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &len, sizeof(len)), 0);
+	set_room(fd, *conn, LITTLE);
 	return fd;
 }
 
@@ -149,6 +157,7 @@ static void unread_answers_are_packed(void **state)
 	ask(node, fd, conn, READS);
 	assert_in_range(*held, READS / 2 * sizeof(*answer), READS * 32);
 	assert_int_equal(conn->holding.len[TCP_HELD_ANSWERS], *held);
+	set_room(fd, conn, MUCH);	/* or each few of them would wait for a delayed acknowledgement */
 	for (uint32_t i = 0; i < READS; i++) {
 		const struct tcp_hdr *hdr = &answer[i % CHUNK].hdr;
 

@@ -496,6 +496,26 @@ static void the_sender_closes_in_the_middle(void **state)
 	expect_err(&b, to, FI_ECONNRESET);
 }
 
+/* The receiver goes on while the sender waits. */
+static int poll_beside_b(struct pollfd *fds, nfds_t cnt, int timeout)
+{
+	(void) timeout;
+	drive(&b);
+	return fab_sock_libc.poll(fds, cnt, 0);
+}
+
+/* A sender that closes waits until all of its memory was read. */
+static void a_reader_has_time_to_finish(void **state)
+{
+	(void) state;
+	begin_long();
+	ops.poll = poll_beside_b;
+	assert_int_equal(fi_close(&a.ep->fid), 0);
+	node_open_ep(&a);
+	expect(&b, to);
+	assert_memory_equal(from, to, LONG);
+}
+
 static void the_receiver_closes_in_the_middle(void **state)
 {
 	(void) state;
@@ -810,6 +830,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(the_sender_hears_of_each_step, setup, teardown),
 		cmocka_unit_test_setup_teardown(a_region_that_is_closed_meanwhile, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sender_closes_in_the_middle, setup, teardown),
+		cmocka_unit_test_setup_teardown(a_reader_has_time_to_finish, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_receiver_closes_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(the_sender_is_killed_in_the_middle, setup, teardown),
 		cmocka_unit_test_setup_teardown(broken_rules_end_the_connection, setup, teardown),

@@ -3,10 +3,12 @@
  * A peer of an RDM endpoint that comes again: started anew, or the same that has lost its connection.
  */
 #include <endian.h>
+#include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <unistd.h>
 #include <rdma/fi_errno.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "remote.h"
 #include "tcp/peer/peers.h"
@@ -574,6 +576,83 @@ static void message_before_parking_is_nobody_elses(void **state)
 	peer_close(&peer, new);
 }
 
+/* A parked stream is resumed by the run of the peer that has parked it, with what is left of its credit. Another run
+ * has kept nothing, and gives the credit that it says. */
+static void another_run_does_not_resume(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 100, .eager_max = 4096, .credit = 4096,
+					 .features = TCP_EXT_PARK | TCP_EXT_RESUME };
+	struct node *node = *state;
+
+	for (unsigned restarted = 0; restarted < 2; restarted++) {
+		struct peer peer = peer_open(node);
+		struct tcp_hello again = hello;
+		int fd = connected_ext(node, &peer, &hello);
+		struct tcp_conn *conn;
+
+		send_hello(node, peer.fi_addr, &again);
+		hello_arrives(node, fd, &again);
+		conn = node_conn(node, peer.fi_addr);
+		assert_int_equal(ask_to_park(node, fd), TCP_WIRE_PARK_YES);
+		close(fd);
+		while (conn->state == TCP_CONN_PARKING)
+			drive(node);
+		again.incarnation += restarted;
+		fd = peer_connect_ext(node, &peer, &again);
+		if (restarted)
+			run_says(node, &peer, again.incarnation, 1);
+		assert_int_equal(answer(node, fd), TCP_CM_CONNRESP);
+		send_hello(node, peer.fi_addr, &again);
+		hello_arrives(node, fd, &again);
+		conn = node_conn(node, peer.fi_addr);
+		assert_int_equal(4096 - conn->tx.credit, (restarted ? 1 : 2) * (5 + TCP_CREDIT_OVERHEAD));
+		peer_close(&peer, fd);
+	}
+}
+
+static size_t room;			/* bytes that the stream takes */
+
+static ssize_t send_what_fits(struct tcp_conn *conn, const void *buf, size_t len)
+{
+	size_t n = fab_min(len, room);
+
+	room -= n;
+	return n ? tcp_io_sock.send(conn, buf, n) : -EAGAIN;
+}
+
+/* A peer asks to park, and has gone before all of the answer was sent, or after that. The message that waits for the
+ * next connection is the first frame there: the answer would be one without a question. */
+static void answer_about_parking_stays_with_its_stream(void **state)
+{
+	const size_t rooms[] = { 0, 5, sizeof(struct tcp_hdr) };
+	const struct tcp_hello hello = { .incarnation = 100, .eager_max = 4096, .credit = 4096,
+					 .features = TCP_EXT_PARK };
+	const struct tcp_hdr park = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_PARK, .hdr_size = sizeof(park),
+				      .size = sizeof(park) };
+	struct tcp_io io = tcp_io_sock;
+	struct node *node = *state;
+
+	io.send = send_what_fits;
+	for (size_t i = 0; i < fab_countof(rooms); i++) {
+		struct peer peer = peer_open(node);
+		int old = connected_ext(node, &peer, &hello), new;
+		struct tcp_conn *conn = node_conn(node, peer.fi_addr);
+
+		conn->io = &io;
+		room = rooms[i];
+		raw_send(old, &park, sizeof(park));
+		while (conn->state != TCP_CONN_PARKING)
+			drive(node);
+		assert_int_equal(room, 0);
+		send_hello(node, peer.fi_addr, &room);
+		close(old);
+		new = peer_up(node, &peer);
+		hello_arrives(node, new, &room);
+		assert_int_equal(conn->tx.control_cnt, 0);
+		peer_close(&peer, new);
+	}
+}
+
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
 
 int main(void)
@@ -600,6 +679,8 @@ int main(void)
 		TEST(removed_peer_that_sends_on_is_read_within_a_bound),
 		TEST(thief_does_not_make_us_read),
 		TEST(message_before_parking_is_nobody_elses),
+		TEST(another_run_does_not_resume),
+		TEST(answer_about_parking_stays_with_its_stream),
 	};
 
 	test_clock_start();

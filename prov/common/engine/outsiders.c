@@ -142,7 +142,6 @@ bool fab_outsiders_serve(struct fab_engine *engine)
 		struct epoll_event *event = &engine->epoll.events[i];
 		struct fab_source *src = event->data.ptr;
 
-		event->data.ptr = NULL;
 		if (src && may) {
 			src->ready(src, event->events);
 			served = true;
