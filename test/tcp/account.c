@@ -309,6 +309,15 @@ static void drain(struct node *node, int fd, const struct tcp_conn *conn)
 	}
 }
 
+/* In many looks, less was done for it than it could have asked for. */
+static void check_it_waited(const struct tcp_conn *conn, uint32_t before)
+{
+	fab_clock = real_clock;
+	print_message("# %u requests in %u looks\n", answered(conn) - before, MANY_LOOKS);
+	assert_in_range(answered(conn) - before, 1, MANY_LOOKS * LOOK_NS / COST_NS);
+	assert_true(conn->src.outsider);
+}
+
 /* A known peer that has left many answers unread has an eighth of the time beside others, until it has read them. */
 static void who_reads_no_answers_waits_like_a_stranger(void **state)
 {
@@ -327,14 +336,211 @@ static void who_reads_no_answers_waits_like_a_stranger(void **state)
 		drive(node);
 		begin_ns += LOOK_NS;
 	}
-	fab_clock = real_clock;
-	print_message("# %u requests in %u looks\n", answered(conn) - before, MANY_LOOKS);
-	assert_in_range(answered(conn) - before, 1, 2 * MANY_LOOKS * LOOK_NS / COST_NS / 3);
-	assert_true(conn->src.outsider);
+	check_it_waited(conn, before);
 	drain(node, fd, conn);
 	assert_false(conn->src.outsider);
 	peer_close(&peer, fd);
 	peer_close(&other, fd_other);
+}
+
+/* ---- the same over rings ---- */
+
+/* A peer of this process over rings, which nobody drives: the test writes into its ring, and reads nothing. */
+struct ring_peer {
+	struct node node;
+	struct tcp_conn *conn;		/* its end */
+	struct tcp_conn *there;		/* the end of the node under test */
+	size_t poured;			/* bytes of refused_read */
+};
+
+static void ring_peer_open(struct ring_peer *peer, struct node *node)
+{
+	fi_addr_t to;
+
+	*peer = (struct ring_peer) { 0 };
+	test_random += 2;		/* for an incarnation of its own, which is odd */
+	node_open(&peer->node, FI_MSG | FI_TAGGED | FI_RMA | FI_SOURCE, FI_THREAD_UNSPEC);
+	node_insert(node, &peer->node.addr);
+	to = node_insert(&peer->node, &node->addr);
+	send_hello(&peer->node, to, peer);
+	while (!(peer->conn = node_conn(&peer->node, to)) || !tcp_tx_all_done(peer->conn)) {
+		drive(&peer->node);
+		drive(node);
+	}
+	assert_non_null(peer->conn->io->pull);
+	peer->there = last_conn(node);
+	assert_non_null(peer->there->io->pull);
+}
+
+static void ring_peers_open(struct ring_peer peers[2], struct node *node)
+{
+	ring_peer_open(&peers[1], node);
+	ring_peer_open(&peers[0], node);
+}
+
+/* As many requests as the ring takes, in records of so many bytes at most. waits: the peer has more, and waits for room
+ * as a writer does. */
+static void ring_pour(struct ring_peer *peer, size_t record, bool waits)
+{
+	const struct tcp_io *io = peer->conn->io;
+	ssize_t n;
+
+	do {
+		n = io->send(peer->conn, (char *) refused_read + peer->poured,
+			     fab_min(record, sizeof(refused_read) - peer->poured));
+		if (n > 0)
+			peer->poured = (peer->poured + n) % sizeof(refused_read);
+	} while (n > 0 || (waits && io->want_room(peer->conn)));
+	assert_int_equal(n, -EAGAIN);
+}
+
+/* One request, or the rest of the one of which a part was sent. */
+static void ring_ask_once(struct ring_peer *peer)
+{
+	size_t len = sizeof(*refused_read) - peer->poured % sizeof(*refused_read);
+
+	assert_int_equal(peer->conn->io->send(peer->conn, (char *) refused_read + peer->poured, len), len);
+	peer->poured = (peer->poured + len) % sizeof(refused_read);
+}
+
+/* Read what the node has written. */
+static void ring_drain(struct ring_peer *peer)
+{
+	struct tcp_ring_reader *in = &peer->conn->local->pair->in;
+	uint32_t len;
+
+	while (tcp_ring_peek(in, &len))
+		tcp_ring_take(in, len);
+	tcp_ring_tell(in);
+}
+
+static void ring_peers_close(struct ring_peer *peers, struct node *node)
+{
+	for (int i = 0; i < 2; i++) {
+		tcp_conn_fail(peers[i].conn, FI_EIO, FI_EIO, "the test has written into its ring");
+		node_close(&peers[i].node);
+	}
+	for (int i = 0; i < 10; i++)
+		drive(node);
+}
+
+/* As of most_of_a_look(). */
+static uint32_t most_of_a_ring_look(struct node *node, struct ring_peer *peer, struct ring_peer *other, size_t record,
+				    bool waits)
+{
+	uint32_t most = 0;
+
+	for (int i = 0; i < LOOKS; i++) {
+		uint32_t before = answered(costly);
+
+		ring_pour(peer, record, waits);
+		ring_drain(peer);
+		if (other) {
+			ring_ask_once(other);
+			ring_drain(other);
+		} else {
+			begin_ns += QUIET_NS;
+		}
+		drive(node);
+		if (i >= LOOKS / 2)
+			most = fab_max(most, answered(costly) - before);
+	}
+	return most;
+}
+
+/* It reads the answers, and always has further requests: hundreds of them in a record, or one in each. */
+static void ring_shares_a_pass(struct node *node, size_t record, bool waits)
+{
+	struct ring_peer peers[2];
+	uint32_t beside, alone;
+
+	bool (*look)(struct tcp_near *near);
+	const struct tcp_near *near;
+
+	ring_peers_open(peers, node);
+	near = &peers[0].there->local->pair->near;
+	look = near->look;
+	begin_costs(peers[0].there);
+	beside = most_of_a_ring_look(node, &peers[0], &peers[1], record, waits);
+	assert_true(near->look != look);
+	tcp_conn_classify(peers[0].there);	/* in the middle of a record: nothing of it is handled twice */
+	alone = most_of_a_ring_look(node, &peers[0], NULL, record, waits);
+	fab_clock = real_clock;
+	print_message("# %u requests in a look beside another peer, %u alone\n", beside, alone);
+	assert_in_range(beside, 1, SHARE_NS / COST_NS + 1);
+	assert_in_range(alone, 64, UINT32_MAX);
+	while (near->look != look) {		/* it costs little again, and is not measured */
+		ring_drain(&peers[0]);
+		drive(node);
+		if (tcp_ring_is_handled(&peers[0].conn->local->pair->out))
+			ring_ask_once(&peers[0]);
+	}
+	assert_true(is_up(node, peers[0].there));
+	ring_peers_close(peers, node);
+}
+
+static void costly_requests_over_rings_share_a_pass(void **state)
+{
+	ring_shares_a_pass(*state, sizeof(refused_read), true);
+}
+
+static void costly_records_share_a_pass(void **state)
+{
+	ring_shares_a_pass(*state, sizeof(*refused_read), false);
+}
+
+/* A part of a record was handled, and then the peer makes it shorter than this part. */
+static void record_that_shrinks_ends_the_connection(void **state)
+{
+	struct node *node = *state;
+	struct ring_peer peers[2];
+	struct tcp_ring_reader *in;
+
+	ring_peers_open(peers, node);
+	in = &peers[0].there->local->pair->in;
+	begin_costs(peers[0].there);
+	most_of_a_ring_look(node, &peers[0], &peers[1], sizeof(refused_read), true);
+	fab_clock = real_clock;
+	assert_true(peers[0].there->local->pair->part > 1);
+	atomic_store(tcp_ring_word(in->room, in->pos), 1);
+	drive(node);
+	assert_false(is_up(node, peers[0].there));
+	ring_peers_close(peers, node);
+}
+
+static void who_reads_no_answers_over_rings_waits_like_a_stranger(void **state)
+{
+	struct node *node = *state;
+	struct ring_peer peers[2];
+	struct tcp_conn *conn;
+	uint32_t before;
+
+	ring_peers_open(peers, node);
+	conn = peers[0].there;
+	while (!conn->src.outsider) {
+		ring_pour(&peers[0], sizeof(refused_read), true);
+		drive(node);
+	}
+	before = answered(conn);
+	begin_costs(conn);
+	for (int i = 0; i < MANY_LOOKS; i++) {
+		ring_pour(&peers[0], sizeof(refused_read), true);
+		ring_ask_once(&peers[1]);
+		ring_drain(&peers[1]);
+		drive(node);
+		begin_ns += LOOK_NS;
+	}
+	check_it_waited(conn, before);
+	while (conn->src.outsider || conn->tx.control_cnt) {
+		ring_drain(&peers[0]);
+		drive(node);
+	}
+	/* and has a share of its own again */
+	before = answered(conn);
+	ring_pour(&peers[0], sizeof(refused_read), true);
+	drive(node);
+	assert_true(answered(conn) > before);
+	ring_peers_close(peers, node);
 }
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
@@ -347,6 +553,10 @@ int main(void)
 		TEST(strangers_get_a_share_of_answers),
 		TEST(costly_requests_share_a_pass),
 		TEST(who_reads_no_answers_waits_like_a_stranger),
+		TEST(costly_requests_over_rings_share_a_pass),
+		TEST(costly_records_share_a_pass),
+		TEST(record_that_shrinks_ends_the_connection),
+		TEST(who_reads_no_answers_over_rings_waits_like_a_stranger),
 	};
 
 	test_clock_start();

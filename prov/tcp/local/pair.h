@@ -72,6 +72,8 @@ struct tcp_pair {
 	struct tcp_pair_answer answer;	/* of the accepting end, as far as it has come */
 	struct tcp_pair_inbox inbox;	/* of the answer; owns the page's descriptor */
 	uint32_t forks;			/* fab_fork_cnt of the process that has the memory */
+	uint32_t part;			/* bytes of the next record that were handled: it was too long for one look */
+	uint32_t spared;		/* looks that are not measured although the ring was full */
 	bool captured;			/* FI_CAPTURE: the next record is in the file already */
 	bool ended;			/* the peer has closed: nothing comes after what is in the ring */
 	uint32_t taken_at_end;		/* with ended: in.taken at that time */

@@ -13,6 +13,7 @@
 #define HOT_MAX		4
 #define QUIET_MAX	1024		/* passes without anything in a hot ring, after which it is not hot any more */
 #define SILENCE_MAX	64		/* passes that look at a ring's bell alone, before a look at the ring */
+#define LATELY		2		/* passes */
 #define ROUNDS_MAX	16		/* looks before a thread sleeps, each of which finds something */
 
 struct tcp_ready {
@@ -347,4 +348,20 @@ void tcp_ready_again(struct tcp_near *near)
 		return;
 	atomic_fetch_or_explicit(&mem->word[near->bit / 64], (uint64_t) 1 << near->bit % 64, memory_order_relaxed);
 	atomic_fetch_or_explicit(&mem->words, (uint64_t) 1 << near->bit / 64, memory_order_seq_cst);
+}
+
+bool tcp_ready_has_others(const struct fab_engine *engine, const struct tcp_near *near)
+{
+	const struct fab_attached *attached = fab_engine_attached(engine, &ready_key);
+	const struct fab_list *link;
+
+	if (!attached)
+		return false;
+	fab_list_for_each(&fab_container(attached, struct tcp_ready, attached)->hot, link) {
+		const struct tcp_near *other = fab_container(link, struct tcp_near, hot);
+
+		if (other != near && engine->pass_cnt - other->found_pass <= LATELY)
+			return true;
+	}
+	return false;
 }

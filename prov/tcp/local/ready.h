@@ -63,6 +63,8 @@ int tcp_ready_fd(const struct tcp_near *near);
 void tcp_ready_attend(struct tcp_near *near);
 /* Look at the ring in the next pass. */
 void tcp_ready_again(struct tcp_near *near);
+/* True if rings of the engine other than this one (NULL: any) have had something in the last passes. */
+bool tcp_ready_has_others(const struct fab_engine *engine, const struct tcp_near *near);
 
 /* Tell the engine of this page that there is something in the ring with this bit. Returns 0, or the number of the
  * engine's sleep: the caller must wake it, and then call tcp_ready_woken(). Any thread. */

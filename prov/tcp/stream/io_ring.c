@@ -5,6 +5,8 @@
  */
 #include <errno.h>
 #include <sys/epoll.h>
+#include "base/bits.h"
+#include "base/clock.h"
 #include "base/sock.h"
 #include "tcp/capture/capture.h"
 #include "tcp/params/params.h"
@@ -13,7 +15,8 @@
 #include "tcp/stream/stream.h"
 
 #define RECORDS_MAX	64		/* records of one look */
-#define RECORDS_TURN	4		/* ... of a stranger, while others have data */
+#define RECORDS_TURN	4		/* ... in a turn, while others have data */
+#define SPARED		16		/* full looks that follow one that took little: they are not measured */
 #define WAKE_LEN	64		/* bytes that are read from the socket at a time */
 
 static struct tcp_pair *ring_pair(const struct tcp_conn *conn)
@@ -154,14 +157,46 @@ static inline bool ring_is_gone(const struct tcp_conn *conn, const struct tcp_pa
 	       (!tcp_conn_has_stream(conn) || ring_pair(conn) != pair);
 }
 
-/* Handle what is in the ring, `max` records at most, by tcp_rx_record() or tcp_io_capture_record(). True if there was
- * anything. */
-static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair,
-								    tcp_record_fn *record, int max)
+static bool ring_near_look(struct tcp_near *near), ring_near_look_measured(struct tcp_near *near);
+
+/* The peer had as much as a look takes, or more than the ring has room for: measure the next look. */
+static __attribute__((noinline, cold)) void ring_note_full(struct tcp_pair *pair)
 {
-	bool tell = false, found;
+	if (pair->near.look != ring_near_look)
+		return;
+	if (pair->spared)
+		pair->spared--;
+	else
+		pair->near.look = ring_near_look_measured;
+}
+
+/* Records were taken, if any were found. tell: the peer waits for room; broken: what comes next is no record. */
+static inline __attribute__((always_inline)) bool ring_taken(struct tcp_conn *conn, struct tcp_pair *pair, bool found,
+							     bool tell, bool broken)
+{
+	if (found) {
+		tcp_ring_tell_handled(&pair->in);
+		tcp_rx_records_end(conn);
+	}
+	if (__builtin_expect(tell, 0) && tcp_conn_has_stream(conn)) {
+		ring_note_full(pair);
+		ring_tell(conn, pair, 0);
+	}
+	if (__builtin_expect(broken, 0) && tcp_conn_has_stream(conn)) {
+		ring_broken(conn);
+		return true;
+	}
+	return found;
+}
+
+/* Handle what is in the ring, RECORDS_MAX records at most, by tcp_rx_record() or tcp_io_capture_record(). True if there
+ * was anything. */
+static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_conn *conn, struct tcp_pair *pair,
+								    tcp_record_fn *record)
+{
 	const uint8_t *buf;
-	int left = max;
+	int left = RECORDS_MAX;
+	bool tell = false;
 	uint32_t len;
 
 	while (((buf = tcp_ring_peek(&pair->in, &len)) ||
@@ -172,29 +207,48 @@ static inline __attribute__((always_inline)) bool ring_take_records(struct tcp_c
 			return true;
 		}
 		tell |= tcp_ring_take(&pair->in, len);
-		if (!--left)
+		if (!--left) {
+			ring_note_full(pair);
 			break;
+		}
 	}
-	found = left < max;
-	if (found) {
-		tcp_ring_tell_handled(&pair->in);
-		tcp_rx_records_end(conn);
-	}
-	if (__builtin_expect(tell, 0) && tcp_conn_has_stream(conn))
-		ring_tell(conn, pair, 0);
-	if (__builtin_expect(!buf && len, 0) && tcp_conn_has_stream(conn)) {
-		ring_broken(conn);
-		return true;
-	}
-	return found;
+	return ring_taken(conn, pair, left < RECORDS_MAX, tell, !buf && len);
 }
 
-/* Look at the rings. */
-static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *conn, tcp_record_fn *record, int max)
+/* The same of a peer that has a share of a pass, or a turn: no more than conn->rx.stage bytes and `max` records, so the
+ * last one may be taken in parts. */
+static __attribute__((noinline)) bool ring_take_share(struct tcp_conn *conn, struct tcp_pair *pair, int max)
 {
-	struct tcp_pair *pair = ring_pair(conn);
-	bool found = ring_take_records(conn, pair, record, max);
+	uint32_t room = conn->rx.stage, len = 0;
+	const uint8_t *buf = NULL;
+	bool tell = false, found = false;
 
+	while (room && max-- &&
+	       ((buf = tcp_ring_peek(&pair->in, &len)) || (len && (buf = tcp_ring_peek_open(&pair->in, &len))))) {
+		uint32_t n = len > pair->part ? fab_min(len - pair->part, room) : 0;
+
+		if (!n)
+			buf = NULL;		/* it has become shorter than it was */
+		if (!n || !tcp_rx_record(conn, buf + pair->part, n))
+			break;
+		if (ring_is_gone(conn, pair)) {
+			conn->owed.in_read = false;
+			return true;
+		}
+		found = true;
+		room -= n;
+		pair->part += n;
+		if (pair->part == len) {
+			tell |= tcp_ring_take(&pair->in, len);
+			pair->part = 0;
+		}
+	}
+	return ring_taken(conn, pair, found, tell, !buf && len);
+}
+
+/* A look has found something, or not. */
+static inline __attribute__((always_inline)) bool ring_looked(struct tcp_conn *conn, struct tcp_pair *pair, bool found)
+{
 	if (ring_is_gone(conn, pair))
 		return found;
 	/* the next looks may leave out this one until its next record comes */
@@ -205,33 +259,52 @@ static inline __attribute__((always_inline)) bool ring_look_by(struct tcp_conn *
 	return found;
 }
 
-static bool ring_look(struct tcp_conn *conn)
-{
-	return ring_look_by(conn, tcp_rx_record, RECORDS_MAX);
-}
-
-static bool ring_look_captured(struct tcp_conn *conn)
-{
-	return ring_look_by(conn, tcp_io_capture_record, RECORDS_MAX);
-}
-
 static bool ring_near_look(struct tcp_near *near)
 {
-	return ring_look(fab_container(near, struct tcp_pair, near)->conn);
+	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
+	struct tcp_conn *conn = pair->conn;
+
+	return ring_looked(conn, pair, ring_take_records(conn, pair, tcp_rx_record));
 }
 
 static bool ring_near_look_captured(struct tcp_near *near)
 {
-	return ring_look_captured(fab_container(near, struct tcp_pair, near)->conn);
+	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
+	struct tcp_conn *conn = pair->conn;
+
+	return ring_looked(conn, pair, ring_take_records(conn, pair, tcp_io_capture_record));
 }
 
-/* The same for a stranger: what is in its ring waits for its turn (common/engine). */
-static bool ring_near_look_stranger(struct tcp_near *near)
+static bool ring_look_share(struct tcp_conn *conn, struct tcp_pair *pair, int max)
 {
-	struct tcp_conn *conn = fab_container(near, struct tcp_pair, near)->conn;
+	return ring_looked(conn, pair, ring_take_share(conn, pair, max));
+}
+
+/* The same for a peer that has much: it has a share of a pass, while others have data. */
+static bool ring_near_look_measured(struct tcp_near *near)
+{
+	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
+	struct tcp_conn *conn = pair->conn;
+	uint64_t begun = fab_now_ns();
+	bool found = ring_look_share(conn, pair, RECORDS_MAX);
+
+	if (!found || ring_is_gone(conn, pair) || near->look != ring_near_look_measured)
+		return found;
+	if (tcp_rx_learn_share(conn, fab_now_ns() - begun) && conn->rx.stage == FAB_STAGING_LEN && !pair->part) {
+		near->look = ring_near_look;
+		pair->spared = SPARED;
+	}
+	return found;
+}
+
+/* The same for a stranger, or a peer that reads no answers: what is in its ring waits for its turn (common/engine). */
+static bool ring_near_look_outsider(struct tcp_near *near)
+{
+	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
+	struct tcp_conn *conn = pair->conn;
 
 	if (!conn->src.engine)
-		return ring_look(conn);
+		return ring_look_share(conn, pair, RECORDS_MAX);
 	if (near->attend || atomic_load_explicit(near->bell, memory_order_relaxed))
 		fab_source_ask_turn(&conn->src);
 	return false;
@@ -240,9 +313,11 @@ static bool ring_near_look_stranger(struct tcp_near *near)
 /* Its turn. */
 static __attribute__((noinline, cold)) bool ring_turn(struct tcp_conn *conn, struct tcp_pair *pair)
 {
-	bool found = fab_engine_rations(conn->ep->base.engine) ?
-		     ring_look_by(conn, tcp_rx_record, RECORDS_TURN) : ring_look(conn);
+	int max = fab_engine_rations(conn->ep->base.engine) ? RECORDS_TURN : RECORDS_MAX;
+	bool found;
 
+	tcp_rx_begin_turn(conn);
+	found = ring_look_share(conn, pair, max);
 	if (found && !ring_is_gone(conn, pair))
 		tcp_ready_again(&pair->near);
 	return found;
@@ -254,7 +329,8 @@ static bool ring_near_look_last(struct tcp_near *near)
 {
 	struct tcp_pair *pair = fab_container(near, struct tcp_pair, near);
 	struct tcp_conn *conn = pair->conn;
-	bool found = conn->io == &tcp_io_ring ? ring_look(conn) : ring_look_captured(conn);
+	bool captured = conn->io != &tcp_io_ring;
+	bool found = captured ? ring_near_look_captured(near) : ring_look_share(conn, pair, RECORDS_MAX);
 
 	if (found && tcp_conn_has_stream(conn) && pair->in.taken - pair->taken_at_end > TCP_RING_ROOM)
 		ring_broken(conn);
@@ -264,7 +340,8 @@ static bool ring_near_look_last(struct tcp_near *near)
 static void ring_choose_look(const struct tcp_conn *conn, struct tcp_pair *pair)
 {
 	pair->near.look = pair->ended ? ring_near_look_last : conn->io != &tcp_io_ring ? ring_near_look_captured :
-			  conn->src.outsider ? ring_near_look_stranger : ring_near_look;
+			  conn->src.outsider ? ring_near_look_outsider :
+			  pair->part ? ring_near_look_measured : ring_near_look;
 }
 
 /* Read the socket: bytes that have woken us, or the end. */
@@ -291,7 +368,7 @@ static bool ring_pull(struct tcp_conn *conn)
 
 	if (!pair->ended)
 		ring_read_socket(conn);
-	return pair->near.look == ring_near_look_stranger ? ring_turn(conn, pair) : pair->near.look(&pair->near);
+	return pair->near.look == ring_near_look_outsider ? ring_turn(conn, pair) : pair->near.look(&pair->near);
 }
 
 const struct tcp_io tcp_io_ring = {

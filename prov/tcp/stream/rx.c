@@ -557,11 +557,16 @@ static __attribute__((noinline, cold)) bool rx_hold(struct tcp_conn *conn)
 	return true;
 }
 
-/* Before a read in a turn. True: it is not to be read. */
-static __attribute__((noinline)) bool rx_turn_must_wait(struct tcp_conn *conn)
+void tcp_rx_begin_turn(struct tcp_conn *conn)
 {
 	if (fab_engine_rations(conn->ep->base.engine))
 		conn->rx.stage = fab_min(conn->rx.stage, (uint32_t) RX_STRANGER_MOST);
+}
+
+/* Before a read in a turn. True: it is not to be read. */
+static __attribute__((noinline)) bool rx_turn_must_wait(struct tcp_conn *conn)
+{
+	tcp_rx_begin_turn(conn);
 	return rx_stranger_waits(conn) && rx_hold(conn);
 }
 
@@ -650,27 +655,35 @@ void tcp_rx_records_end(struct tcp_conn *conn)
 		tcp_rx_tell(conn);
 }
 
-/* True if others have data, too: sources that are read in each pass, or that epoll has reported last. */
-static bool rx_has_company(const struct fab_engine *engine)
+/* True if others have data, too: sources that are read in each pass, or that epoll has reported last, and rings. */
+static bool rx_has_company(const struct tcp_conn *conn)
 {
-	return engine->sources.hot_cnt > 1 || engine->epoll.cnt > 1;
+	const struct fab_engine *engine = conn->ep->base.engine;
+	const struct tcp_near *near = conn->io->pull ? &conn->local->pair->near : NULL;
+
+	return engine->sources.hot_cnt > !near || engine->epoll.cnt > 1 || tcp_ready_has_others(engine, near);
+}
+
+bool tcp_rx_learn_share(struct tcp_conn *conn, uint64_t took)
+{
+	uint32_t *stage = &conn->rx.stage;
+
+	if (took > RX_SHARE_NS && rx_has_company(conn))
+		*stage = fab_max((uint32_t) (*stage * RX_SHARE_NS / took), (uint32_t) RX_LEAST);
+	else if (2 * took < RX_SHARE_NS || !rx_has_company(conn))
+		*stage = fab_min(2 * *stage, (uint32_t) FAB_STAGING_LEN);
+	return 2 * took < RX_SHARE_NS;
 }
 
 /* Handle what a read has brought that has filled its room. There is more, so the next reads become as long as takes a
  * share of a pass, and if nobody else has data, as long as can be. */
 static __attribute__((noinline)) void rx_handle_measured(struct tcp_conn *conn, const uint8_t *staging, size_t staged)
 {
-	uint64_t begun = fab_now_ns(), took;
-	uint32_t *stage = &conn->rx.stage;
+	uint64_t begun = fab_now_ns();
 
 	tcp_rx_handle(conn, staging, staged);
-	if (rx_has_turns(conn))
-		return;			/* its turns are measured */
-	took = fab_now_ns() - begun;
-	if (took > RX_SHARE_NS && rx_has_company(conn->ep->base.engine))
-		*stage = fab_max((uint32_t) (*stage * RX_SHARE_NS / took), (uint32_t) RX_LEAST);
-	else if (2 * took < RX_SHARE_NS || !rx_has_company(conn->ep->base.engine))
-		*stage = fab_min(2 * *stage, (uint32_t) FAB_STAGING_LEN);
+	if (!rx_has_turns(conn))	/* its turns are measured */
+		tcp_rx_learn_share(conn, fab_now_ns() - begun);
 }
 
 /* A read in state UP has returned n, and left `staged` bytes in staging. True if anything came. */

@@ -218,13 +218,18 @@ bool tcp_rx_poll(struct fab_source *src);
 #define TCP_RX_STRANGER_FIRST	4096	/* bytes of the first read from a stranger */
 /* A stranger's connection was served in its turn: make its next read shorter if it took all of the turn, or longer. */
 void tcp_rx_learn_cost(struct tcp_conn *conn);
-/* The same for a stream over a socket (fab_source.poll). */
+/* Its turn begins. While others have data, no more of it is read at a time than a turn should take. */
+void tcp_rx_begin_turn(struct tcp_conn *conn);
+/* A known peer had more than was read of it, which took so many ns: make its next read as long as takes its share of a
+ * pass, or longer if nobody else has data. True: it took little. */
+bool tcp_rx_learn_share(struct tcp_conn *conn, uint64_t took);
+/* Read once from a stream over a socket (fab_source.poll). */
 bool tcp_rx_poll_socket(struct fab_source *src);
 /* Glances at it (fab_source.glance_len and glanced): allowed between frames, unless an answer is owed. */
 size_t tcp_rx_glance_len(const struct fab_source *src);
 bool tcp_rx_glanced(struct fab_source *src, ssize_t n);
-/* For io->pull. Handle a record of len bytes, which stay where they are; then the answers to all records. False:
- * nothing may be read from the stream now, and the record stays. */
+/* For io->pull. Handle a record of len bytes, or a part of one, which stays where it is; then the answers to all
+ * records. False: nothing may be read from the stream now, and the record stays. */
 bool tcp_rx_record(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_rx_records_end(struct tcp_conn *conn);
 /* The stream has ended, with err (a positive errno) or properly (0). */

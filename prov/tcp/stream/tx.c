@@ -23,6 +23,7 @@
 #include "base/bits.h"
 #include "common/hmem/hmem.h"
 #include "tcp/params/params.h"
+#include "tcp/stream/io_ring.h"
 
 #define TX_IOV_MAX	64	/* iov entries in one call */
 /* Bytes of long frames in one call. With more, the data copied first has left the processor's cache before the peer,
@@ -121,18 +122,23 @@ static bool tx_pack(struct tcp_conn *conn, struct tcp_tx *tx)
  * its own any more, but shares that of strangers. It is read on: it may read when we have read what it sends. */
 static void tx_note_unread(struct tcp_conn *conn)
 {
-	if (++conn->tx.unread_cnt != UNREAD_MAX || conn->io->pull || conn->src.outsider)
+	if (++conn->tx.unread_cnt != UNREAD_MAX || conn->src.outsider)
 		return;
 	fab_source_set_outsider(&conn->src, true);
+	tcp_io_ring_classify(conn);
 	conn->rx.stage = TCP_RX_STRANGER_FIRST;
 }
 
-/* The socket has room again, so the peer reads. */
+/* The stream has room again, so the peer reads. */
 static void tx_note_read(struct tcp_conn *conn)
 {
-	if (conn->tx.unread_cnt >= UNREAD_MAX)
-		fab_source_set_outsider(&conn->src, conn->holding.class == TCP_STRANGER);
+	bool waited = conn->tx.unread_cnt >= UNREAD_MAX;
+
 	conn->tx.unread_cnt = 0;
+	if (!waited)
+		return;
+	fab_source_set_outsider(&conn->src, conn->holding.class == TCP_STRANGER);
+	tcp_io_ring_classify(conn);
 }
 
 /* Queue a frame although the stream is full. */
