@@ -33,27 +33,28 @@ void fab_pool_init(struct fab_pool *pool, const struct fab_pool_attr *attr)
 	};
 }
 
-static void pool_free_chunks(struct fab_pool *pool)
+void fab_pool_free_chunk(struct fab_pool_chunk **chunks)
 {
-	struct fab_pool_chunk *chunk, *next;
+	struct fab_pool_chunk *chunk = *chunks;
 
-	for (chunk = pool->chunks; chunk; chunk = next) {
-		next = chunk->next;
-		fab_unpoison(chunk, chunk->len);
-		free(chunk);
-	}
+	*chunks = chunk->next;
+	fab_unpoison(chunk, chunk->len);
+	free(chunk);
 }
 
 void fab_pool_fini(struct fab_pool *pool)
 {
-	pool_free_chunks(pool);
+	while (pool->chunks)
+		fab_pool_free_chunk(&pool->chunks);
 	*pool = (struct fab_pool) { .max_cnt = 0 };
 }
 
-void fab_pool_trim(struct fab_pool *pool)
+void fab_pool_detach(struct fab_pool *pool, struct fab_pool_chunk **chunks)
 {
 	assert(!pool->out_cnt);
-	pool_free_chunks(pool);
+	while (*chunks)
+		chunks = &(*chunks)->next;
+	*chunks = pool->chunks;
 	pool->chunks = NULL;
 	pool->free = NULL;
 	pool->fresh = pool->fresh_end = NULL;

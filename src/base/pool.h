@@ -5,7 +5,7 @@
  * Memory is allocated in chunks. The first is small, and each next one is twice as large, up to a bound: a pool that is
  * hardly used stays small, and a busy one seldom allocates. The pool does not touch an object before it is handed out
  * for the first time, so the unused part of a chunk costs address space only. Chunks are freed together, by
- * fab_pool_fini() or fab_pool_trim(). Under AddressSanitizer an object that is not handed out is poisoned.
+ * fab_pool_fini() or fab_pool_detach(). Under AddressSanitizer an object that is not handed out is poisoned.
  */
 #ifndef FAB_BASE_POOL_H
 #define FAB_BASE_POOL_H
@@ -59,8 +59,11 @@ struct fab_pool {
 /* Prepare an empty pool; allocates nothing and cannot fail. */
 void fab_pool_init(struct fab_pool *pool, const struct fab_pool_attr *attr);
 
-/* Give back the memory of a pool from which nothing is handed out (out_cnt is 0). It may be used again. */
-void fab_pool_trim(struct fab_pool *pool);
+/* Take the memory of a pool from which nothing is handed out (out_cnt is 0), and add it to *chunks, which belong to the
+ * caller. It may be used again. O(chunks in *chunks). */
+void fab_pool_detach(struct fab_pool *pool, struct fab_pool_chunk **chunks);
+/* Free the first chunk. */
+void fab_pool_free_chunk(struct fab_pool_chunk **chunks);
 
 /* Free all chunks. Objects that are still handed out become invalid: the owner makes sure that nobody uses one. */
 void fab_pool_fini(struct fab_pool *pool);

@@ -151,8 +151,10 @@ static void pool_shows_each_object_once(void **state)
 
 static void pool_gives_its_memory_back_and_goes_on(void **state)
 {
+	struct fab_pool_chunk *chunks = NULL;
 	struct fab_pool pool;
 	void *object[100];
+	int cnt;
 
 	(void) state;
 	fab_pool_init(&pool, &(struct fab_pool_attr) { .size = 24, .chunk_cnt = 3 });
@@ -162,9 +164,12 @@ static void pool_gives_its_memory_back_and_goes_on(void **state)
 		assert_in_range(pool.made_cnt, 100, 300);
 		for (int i = 0; i < 100; i++)
 			fab_pool_put(&pool, object[i]);
-		fab_pool_trim(&pool);
+		fab_pool_detach(&pool, &chunks);
 		assert_int_equal(pool.made_cnt, 0);
 	}
+	for (cnt = 0; chunks; cnt++)
+		fab_pool_free_chunk(&chunks);
+	assert_in_range(cnt, 2 * 2, 2 * 100);
 	fab_pool_fini(&pool);
 }
 

@@ -197,13 +197,95 @@ static void strangers_get_a_share_of_answers(void **state)
 		assert_int_equal(figures.descriptors[TCP_FD_STREAM], is_up(node, conn) ? 2 : 1);
 	}
 	assert_in_range(most, TCP_ANSWERS_MIN, STRANGER_MAX / 4 + CHUNK * sizeof(struct tcp_tx));
-	assert_int_equal(figures.held[TCP_STRANGER][TCP_HELD_ANSWERS], 0);
+	while (account_of(node)->len[TCP_STRANGER][TCP_HELD_ANSWERS])	/* it is given back in pieces */
+		drive(node);
 	assert_int_equal(figures.held[TCP_KNOWN][TCP_HELD_ANSWERS], friend_conn->holding.len[TCP_HELD_ANSWERS]);
 	assert_int_equal(figures.refused[TCP_REFUSED_ANSWERS], 1);
 	assert_int_equal(friend_conn->state, TCP_CONN_UP);
 	assert_int_equal(recv_from(node, friend_fd, buf), friend.fi_addr);
 	peer_close(&stranger, fd);
 	peer_close(&friend, friend_fd);
+}
+
+#define OWED		5000		/* answers of a connection that ends */
+#define TICK_NS		10000		/* by which the clock goes on whenever it is read */
+#define PIECE		128		/* answers that are freed in a look, by this clock */
+
+static const struct fab_clock_ops *real_clock;
+
+static uint64_t real_random64(void)
+{
+	return real_clock->random64();
+}
+
+static uint64_t tick_ns(void)
+{
+	static uint64_t ticks;
+
+	return real_clock->now_ns() + TICK_NS * ++ticks;
+}
+
+static const struct fab_clock_ops tick_clock = { tick_ns, real_random64 };
+
+/* A connection ends that is owed thousands of answers to reads, between which there are messages: these fail at once,
+ * and the answers are freed in pieces. */
+static void what_is_owed_at_the_end_is_freed_in_pieces(void **state)
+{
+	struct node *node = *state;
+	const struct fab_pool *pool = &node_tcp_ep(node)->tx->pool;
+	struct peer peer = peer_open(node);
+	struct tcp_conn *conn;
+	int fd = mute_peer(node, &peer, &conn);
+	static char mem[8];
+	struct fid_mr *mr;
+	size_t before;
+
+	assert_int_equal(fi_mr_reg(node->domain, mem, sizeof(mem), FI_REMOTE_READ, 0, 0xdead, 0, &mr, NULL), 0);
+	ask(node, fd, conn, OWED / 2);
+	for (int i = 0; i < 2; i++) {
+		send_hello(node, peer.fi_addr, &mem[i]);
+		ask(node, fd, conn, OWED / 2);
+	}
+	assert_true(pool->out_cnt > OWED);
+	real_clock = fab_clock;
+	fab_clock = &tick_clock;
+	close(fd);
+	while (is_up(node, conn))
+		drive(node);
+	before = pool->out_cnt;
+	assert_true(before > OWED / 2);
+	for (int i = 0; i < 2; i++)
+		expect_error(node, &mem[i], FI_ECONNRESET, NULL);
+	assert_true(account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS] > 0);
+	while (pool->out_cnt) {
+		before = pool->out_cnt;
+		drive(node);
+		assert_in_range(before - pool->out_cnt, 1, PIECE);
+	}
+	assert_int_equal(account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS], 0);
+	assert_int_equal(pool->made_cnt, 0);
+	fab_clock = real_clock;
+	assert_int_equal(fi_close(&mr->fid), 0);
+	close(peer.listener);
+}
+
+/* The endpoint closes before all of it was freed. */
+static void what_is_owed_is_freed_with_the_endpoint(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	struct tcp_conn *conn;
+	int fd = mute_peer(node, &peer, &conn);
+
+	ask(node, fd, conn, OWED);
+	real_clock = fab_clock;
+	fab_clock = &tick_clock;
+	close(fd);
+	while (is_up(node, conn))
+		drive(node);
+	assert_true(account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS] > 0);
+	fab_clock = real_clock;
+	close(peer.listener);
 }
 
 /* ---- time ---- */
@@ -217,7 +299,6 @@ static void strangers_get_a_share_of_answers(void **state)
 
 #define UNREAD		(12 * CHUNK)	/* with which it waits like a stranger */
 
-static const struct fab_clock_ops *real_clock;
 static const struct tcp_conn *costly;
 static uint64_t begin_ns;
 static size_t poured;			/* bytes of refused_read */
@@ -225,11 +306,6 @@ static size_t poured;			/* bytes of refused_read */
 static uint64_t costs_ns(void)
 {
 	return begin_ns + COST_NS * answered(costly);
-}
-
-static uint64_t real_random64(void)
-{
-	return real_clock->random64();
 }
 
 static const struct fab_clock_ops counted_clock = { costs_ns, real_random64 };
@@ -517,10 +593,11 @@ static void who_reads_no_answers_over_rings_waits_like_a_stranger(void **state)
 
 	ring_peers_open(peers, node);
 	conn = peers[0].there;
-	while (!conn->src.outsider) {
+	for (int i = 0; i < MANY_LOOKS && !conn->src.outsider; i++) {
 		ring_pour(&peers[0], sizeof(refused_read), true);
 		drive(node);
 	}
+	assert_true(conn->src.outsider);
 	before = answered(conn);
 	begin_costs(conn);
 	for (int i = 0; i < MANY_LOOKS; i++) {
@@ -551,6 +628,8 @@ int main(void)
 		cmocka_unit_test(a_peer_moves_with_all_that_is_held_for_it),
 		TEST(unread_answers_are_packed),
 		TEST(strangers_get_a_share_of_answers),
+		TEST(what_is_owed_at_the_end_is_freed_in_pieces),
+		TEST(what_is_owed_is_freed_with_the_endpoint),
 		TEST(costly_requests_share_a_pass),
 		TEST(who_reads_no_answers_waits_like_a_stranger),
 		TEST(costly_requests_over_rings_share_a_pass),

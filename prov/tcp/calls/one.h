@@ -79,6 +79,7 @@ TX_INLINE void tx_keep(struct tcp_tx *tx, struct tcp_conn *conn, const struct fa
 	tx->code = op->code;
 	tx->want_cq = fab_ep_tx_wants_comp(&conn->ep->base, op);
 	tx->want_ack = false;
+	conn->tx.op_cnt++;
 	tx->number = (uint32_t) ++conn->stats->queued;
 	tx->rndv = TCP_TX_UNASKED;
 	tx->amo = op->amo;

@@ -246,6 +246,7 @@ static int ep_close(struct fid *fid)
 	tcp_coll_part(ep);
 	fab_coll_fini(&ep->base);
 	tcp_rx_drop_unexp(ep);
+	tcp_rest_fini(ep);
 	tcp_shared_put(ep);
 	fab_engine_unlock(engine);
 	tcp_ep_fini(ep);
@@ -403,6 +404,7 @@ int tcp_ep_init(struct tcp_ep *ep, struct fab_domain *domain, const struct fi_in
 		return ret;
 	}
 	tcp_tx_ctx_init(&ep->own_tx, info->tx_attr);
+	tcp_rest_init(ep);
 	if (info->ep_attr->type != FI_EP_MSG)
 		tcp_group_init(&ep->own_rx, domain);
 	ep->rx = &ep->own_rx;

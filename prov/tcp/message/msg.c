@@ -85,11 +85,13 @@ static void rx_give_credit(struct tcp_conn *conn, uint64_t len)
 }
 
 /* A pool that was much in use, and is not used now, gives its memory back. */
-static void unexp_put(struct fab_pool *pool, struct tcp_unexp *unexp)
+static void unexp_put(struct tcp_ep *ep, struct tcp_unexp *unexp)
 {
+	struct fab_pool *pool = &ep->rx->unexp_pool;
+
 	fab_pool_put(pool, unexp);
 	if (__builtin_expect(!pool->out_cnt && pool->made_cnt > TRIM_CNT, 0))
-		fab_pool_trim(pool);
+		tcp_rest_pool(ep, pool);
 }
 
 void tcp_unexp_free(struct tcp_unexp *unexp)
@@ -111,7 +113,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	fab_list_remove(&unexp->link);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
-	unexp_put(&unexp->ep->rx->unexp_pool, unexp);
+	unexp_put(unexp->ep, unexp);
 }
 
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr)

@@ -36,16 +36,11 @@ static bool amo_take_flat(struct tcp_tx *tx, uint8_t *room, size_t room_len, siz
 	return tx->flat;
 }
 
-static bool amo_flat_is_owned(const struct tcp_tx *tx)
-{
-	return tx->flat && (tx->flat < (uint8_t *) tx || tx->flat >= (uint8_t *) (tx + 1));
-}
-
 void tcp_amo_free(struct tcp_tx *tx)
 {
 	struct tcp_conn *conn = tx->conn;
 
-	if (amo_flat_is_owned(tx))
+	if (tcp_tx_owns_flat(tx))
 		free(tx->flat);
 	if (tx->code == FAB_OP_MAX)
 		conn->remote.amo_owed -= tx->id;

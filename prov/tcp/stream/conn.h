@@ -155,6 +155,7 @@ struct tcp_conn_tx {
 	uint64_t len;			/* bytes in queue */
 	uint32_t cnt;			/* frames begun so far; tcp_hdr.id of the next one */
 	uint32_t control_cnt;		/* control frames in queue, also those in packs */
+	uint32_t op_cnt;		/* operations outstanding, in any list and in rts */
 	bool blocked;			/* the socket is full: waiting for EPOLLOUT */
 	uint32_t pack_cnt;		/* packs in queue (tx.c) */
 	uint32_t unread_cnt;		/* answers queued while blocked, since the socket last had room */

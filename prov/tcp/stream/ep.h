@@ -87,6 +87,14 @@ struct tcp_ep_alive {
 	bool runs;
 };
 
+/* stream/rest.c: what is freed in pieces, one in each pass */
+struct tcp_ep_rest {
+	/* struct tcp_tx: control frames of connections that have ended, by class of the peer; tx->conn is not valid */
+	struct fab_list answers[TCP_CLASSES];
+	struct fab_pool_chunk *chunks;	/* owned: of pools from which nothing was handed out any more */
+	struct fab_flush flush;		/* linked while there is any of it */
+};
+
 /* Why a call does not go the short way. */
 enum tcp_ep_detour {
 	TCP_EP_CLOSING = 1,		/* fi_close() has begun: operations and connections are refused */
@@ -118,6 +126,7 @@ struct tcp_ep {
 	struct tcp_ep_shared shared;
 	struct tcp_ep_context context;
 	struct tcp_ep_alive alive;
+	struct tcp_ep_rest rest;
 	struct fab_survey survey;	/* peer/survey.c */
 };
 
@@ -212,6 +221,12 @@ struct tcp_tx {
 static inline bool tcp_tx_on_device(const struct tcp_tx *tx)
 {
 	return tx->iov_cnt & TCP_TX_ON_DEVICE;
+}
+
+/* True if flat is memory of its own, which is freed with the frame. */
+static inline bool tcp_tx_owns_flat(const struct tcp_tx *tx)
+{
+	return tx->flat && (tx->flat < (const uint8_t *) tx || tx->flat >= (const uint8_t *) (tx + 1));
 }
 
 #endif

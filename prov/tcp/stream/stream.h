@@ -177,6 +177,18 @@ void tcp_tx_ack(struct tcp_conn *conn, uint32_t err);
 void tcp_tx_ctx_init(struct tcp_tx_ctx *ctx, const struct fi_tx_attr *attr);
 void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 
+/* ---- rest.c: what takes long to free is freed in pieces, one in each pass ---- */
+
+/* Of an endpoint that is opened; and closed, when its connections have ended: all is freed. */
+void tcp_rest_init(struct tcp_ep *ep);
+void tcp_rest_fini(struct tcp_ep *ep);
+/* The connection has ended, and has nothing but control frames in its queue: free them. */
+void tcp_rest_answers(struct tcp_conn *conn);
+/* Nothing is handed out of the pool any more: free its memory. It may be used again. */
+void tcp_rest_pool(struct tcp_ep *ep, struct fab_pool *pool);
+/* A control frame was given back to the pool of operations: do that if it was the last one, and there were many. */
+void tcp_rest_trim(struct tcp_ep *ep);
+
 /* ---- direct.c: payload that stays in the memory of its sender until the receiver reads it there ---- */
 
 /* bytes of payload from which on that costs less than the stream (decisions/local-peers.md) */

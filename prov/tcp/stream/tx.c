@@ -36,7 +36,7 @@
 #define ANSWERS_MAX	256	/* control frames that wait for the end of a read */
 #define UNREAD_MAX	2048	/* with more answers that it does not read a peer waits like a stranger */
 #define PACK_LEN	4032	/* bytes of further frames in a pack */
-#define TRIM_CNT	1024	/* entries of a pool beyond those of operations that it keeps when all are free */
+#define REST_CNT	256	/* control frames of a connection that ends; more are freed in pieces */
 
 /* ---- answers that the peer does not read ---- */
 
@@ -88,8 +88,7 @@ static __attribute__((noinline, cold)) void answer_free(struct tcp_tx_ctx *ctx, 
 	}
 	tcp_account_give(&conn->ep->rx->account, &conn->holding, TCP_HELD_ANSWERS, tx->charged);
 	fab_pool_put(&ctx->pool, tx);
-	if (!ctx->pool.out_cnt && ctx->pool.made_cnt > 2 * ctx->size + TRIM_CNT)
-		fab_pool_trim(&ctx->pool);
+	tcp_rest_trim(conn->ep);
 }
 
 /* Add a control frame to the last entry of the queue, and free it. False: that is not possible. */
@@ -172,6 +171,7 @@ void tcp_tx_free(struct tcp_tx *tx)
 		tcp_frames[tx->hdr.op].release(tx);
 	if (tx->code != FAB_OP_MAX) {
 		ctx->cnt -= tx->rndv == TCP_TX_UNASKED;
+		tx->conn->tx.op_cnt--;
 		tx->conn->stats->dequeued++;
 		fab_stats_completed(&tx->conn->stats->pending[tx->code <= FAB_OP_CSEND ? FI_STATS_PEER_MESSAGE :
 							       FI_STATS_PEER_ACCESS], tx->number);
@@ -230,26 +230,45 @@ static void tx_fail_list(struct fab_list *list, int err, int prov_errno, const c
 		tcp_tx_done(fab_container(link, struct tcp_tx, link), err, prov_errno, text);
 }
 
-void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+/* Move the operations from the queue to ops. All others are held. */
+static void tx_take_ops(struct tcp_conn *conn, struct fab_list *ops)
 {
+	uint32_t left = conn->tx.op_cnt;
 	struct fab_list *link, *next;
 
-	/* an announcement that was not sent is in queue and in rts: complete it once */
+	fab_list_for_each(&conn->tx.held, link)
+		left--;
 	fab_list_for_each_safe(&conn->tx.queue, link, next) {
-		struct tcp_tx *tx = fab_container(link, struct tcp_tx, link);
-
-		if (tx->hdr.op == TCP_WIRE_XRTS)
-			fab_list_remove(link);
+		if (!left)
+			return;			/* only answers are left, perhaps 65,536 of them */
+		if (fab_container(link, struct tcp_tx, link)->code == FAB_OP_MAX)
+			continue;
+		fab_list_remove(link);
+		fab_list_add_tail(ops, link);
+		left--;
 	}
+}
+
+void tcp_tx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)
+{
+	struct fab_list ops = FAB_LIST_INIT(ops);
+
 	tx_fail_list(&conn->tx.ack_wait, err, prov_errno, text);
 	tx_fail_list(&conn->tx.read_wait, err, prov_errno, text);
 	for (uint32_t id = 0; conn->tx.rts.cnt; id++) {
 		struct tcp_tx *tx = tcp_idmap_del(&conn->tx.rts, id);
 
-		if (tx)
-			tcp_tx_done(tx, err, prov_errno, text);
+		if (!tx)
+			continue;
+		fab_list_remove(&tx->link);	/* from the queue, if the announcement was not sent */
+		tcp_tx_done(tx, err, prov_errno, text);
 	}
-	tx_fail_list(&conn->tx.queue, err, prov_errno, text);
+	tx_take_ops(conn, &ops);
+	tx_fail_list(&ops, err, prov_errno, text);
+	if (conn->tx.control_cnt < REST_CNT)
+		tx_fail_list(&conn->tx.queue, err, prov_errno, text);
+	else
+		tcp_rest_answers(conn);
 	tx_fail_list(&conn->tx.held, err, prov_errno, text);
 	conn->tx.len = 0;
 	conn->remote.read_cnt = conn->remote.long_read_cnt = 0;
