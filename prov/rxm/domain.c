@@ -104,6 +104,13 @@ static uint64_t own_key(void)
 	return fab_random64() | 1ULL << 63;
 }
 
+/* The key of a region for the application, which is that of the region below. A device may give the same key, 0, to all
+ * regions that no peer may reach; then it is one of ours, since no two regions have the same. */
+static uint64_t key_of(const struct rxm_domain *domain, struct fid_mr *below, uint64_t access)
+{
+	return domain->mr_local && !(access & (FI_REMOTE_READ | FI_REMOTE_WRITE)) ? own_key() : fi_mr_key(below);
+}
+
 /* Make what is registered below of memory of a device: by its interface, and once more for peers of announced messages,
  * unless the region itself lets them read. */
 static int mr_take_device(struct rxm_domain *domain, struct rxm_mr *own, uint64_t flags, struct fi_mr_attr *low,
@@ -200,7 +207,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 		own->len = full.mr_iov->iov_len;
 	}
 	if (!domain->own_keys)
-		full.requested_key = fi_mr_key(own->below);
+		full.requested_key = key_of(domain, own->below, low.access);
 	ret = fab_mr_ops.regattr(fid, &full, flags, mr);
 	if (ret)
 		goto close_below;

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "collective.h"
 #include "ops.h"
 
 #define CAPS (FI_MSG | FI_HMEM)
@@ -105,6 +106,87 @@ TEST_TABLE(copy_to_device_fails, lengths, CAPS, RELIABLE)
 	check_link(p.a, p.b);
 }
 
+static bool is_rxm(void)
+{
+	return strchr(run.prov, ';');
+}
+
+/* True if rxm announces a message of that length, or tcp, so that it is copied when a receive takes it. */
+static bool is_announced(size_t len)
+{
+	return len > (is_rxm() ? 1024 : 65536);
+}
+
+/* True if the provider copies a message of that length. */
+static bool is_copied(size_t len)
+{
+	return len && (hmem_provider_copies() || (is_rxm() && !is_announced(len)));
+}
+
+/* A send whose copy fails ends with an error, from the call or as a completion. What rxm has announced is copied by the
+ * provider below, of which it learns only that the connection has ended. */
+static void send_in_vain(struct side *s, uint8_t *buf, size_t len, uint64_t flags)
+{
+	struct iovec whole = { buf, len }, iov = { hmem_addr(buf), len };
+	void *desc = device_desc(s, &whole, NULL);
+	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .addr = s->peer };
+	int ret = (int) fi_sendmsg(s->ep, &msg, flags | FI_COMPLETION);
+
+	if (ret) {
+		CHECK_RET(ret, -FI_EIO);
+		return;
+	}
+	s->tx_posted++;
+	expect_tx_err(s, is_rxm() && is_announced(len) ? FI_ECONNRESET : FI_EIO);
+}
+
+/* The copy of a message fails. The sender hears of it, and the receiver if its receive has taken the message. The
+ * connection may be over, as a part of the message may have left; then reliable datagrams go over another. Many fail,
+ * so that what each leaves behind would be missed. */
+static void copies_fail(struct test *t, size_t len, uint64_t flags)
+{
+	struct pair p = pair_open(t);
+	uint8_t *a = mem_pattern(t, len, 1), *b = mem(t, len);
+	bool connected = run.type == FI_EP_MSG;
+	size_t cnt = connected ? 1 : p.a->info->tx_attr->size + 1, i;
+
+	check_link(p.a, p.b);
+	for (i = 0; i < cnt; i++) {
+		if (is_announced(len))
+			post_recv(p.b, b, len);
+		hmem_fail(t, 1);
+		send_in_vain(p.a, a, len, flags);
+		if (is_announced(len))
+			expect_rx_err(p.b, FI_ECONNRESET);
+		hmem_fail(t, 0);
+	}
+	if (connected && p.a->tx_posted > 1) {
+		expect_event(p.a, FI_SHUTDOWN);
+		expect_event(p.b, FI_SHUTDOWN);
+		return;
+	}
+	post_recv(p.b, b, len);
+	send_bytes(p.a, a, len);
+	expect_tx(p.a);
+	expect_recv(p.b, a, len);
+}
+
+TEST_TABLE(copy_from_device_fails, lengths, CAPS, RELIABLE)
+{
+	size_t len = ROW(lengths)->len;
+
+	if (!is_copied(len))
+		ABSENT("%s does not copy so many bytes", run.prov);
+	copies_fail(t, len, 0);
+}
+
+TEST_PROV(copy_of_an_injected_message_fails, CAPS, RELIABLE)
+{
+	if (!is_copied(32))
+		ABSENT("%s does not copy", run.prov);
+	copies_fail(t, 32, FI_INJECT);
+}
+
 /* Of remote accesses, the initiator hears of it. */
 TEST_PROV(copy_at_a_target_fails, FI_RMA | FI_HMEM, RELIABLE)
 {
@@ -202,6 +284,35 @@ TEST_PROV(copy_functions_of_the_program, CAPS, RELIABLE)
 	CHECK(own_from && own_to);
 	/* one piece, of which a part is far enough into it that the offset counts */
 	CHECK(own_from >= 100000 / 65536);
+}
+
+/* ---- collectives */
+
+/* Their buffers are the host's: with another the call fails, and the group goes on. */
+TEST_PROV(collective_on_device, COLL_CAPS | FI_HMEM, RDM_ONLY)
+{
+	static const fi_addr_t itself[] = { 0 };
+	struct side *s = side_open(t, .eq = true);
+	uint64_t host[2] = { 5 }, *there = mem(t, sizeof(*there));
+	struct iovec whole = { there, sizeof(*there) };
+	fi_addr_t group;
+	struct fid_mc *mc;
+	void *desc;
+
+	CHECK_EQ(side_insert(s, s), 0);
+	mc = coll_join_begin(s, itself, 1);
+	coll_join_end(s, mc);
+	group = fi_mc_addr(mc);
+	desc = device_desc(s, &whole, NULL);
+	CHECK_RET((int) fi_broadcast(s->ep, hmem_addr(there), 1, desc, group, 0, FI_UINT64, 0, NULL), -FI_EOPNOTSUPP);
+	CHECK_RET((int) fi_allreduce(s->ep, host, 1, NULL, hmem_addr(there), desc, group, FI_UINT64, FI_SUM, 0, NULL),
+		  -FI_EOPNOTSUPP);
+	CHECK_RET((int) fi_allreduce(s->ep, hmem_addr(there), 1, desc, &host[1], NULL, group, FI_UINT64, FI_SUM, 0,
+				     NULL), -FI_EOPNOTSUPP);
+	MUST((int) fi_allreduce(s->ep, host, 1, NULL, &host[1], NULL, group, FI_UINT64, FI_SUM, 0, NULL));
+	s->tx_posted++;
+	coll_expect_done(s, NULL);
+	CHECK_EQ(host[1], 5);
 }
 
 /* ---- options */

@@ -130,6 +130,8 @@ static uint32_t free_place(void)
 	return i;
 }
 
+#define REMOTE	(IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC)
+
 static bool access_ok(int access)
 {
 	int writes = IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_ATOMIC;
@@ -178,7 +180,8 @@ static struct ibv_mr *mr_reg(struct ibv_pd *pd, void *addr, size_t length, uint6
 	mr->mr.addr = addr;
 	mr->mr.length = length;
 	mr->mr.handle = place;
-	mr->mr.lkey = mr->mr.rkey = place << 8 | (rand() & 0xff);
+	mr->mr.lkey = place << 8 | (rand() & 0xff);
+	mr->mr.rkey = access & REMOTE ? mr->mr.lkey : 0;	/* as of rxe and bnxt_re */
 	mr->iova = iova;
 	mr->access = access;
 	reg_cnt++;

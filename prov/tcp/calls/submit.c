@@ -180,9 +180,8 @@ static void tx_add_group(struct tcp_tx *tx, const struct tcp_ep *ep, fi_addr_t f
 	tx->hdr.size += sizeof(group);
 }
 
-/* The end of tx_alloc() for buffers in memory of a device. */
-static __attribute__((noinline, cold)) struct tcp_tx *tx_take_device(struct tcp_tx *tx, const struct fab_op *op,
-								     uint64_t len)
+/* The end of tx_alloc() for buffers in memory of a device: copy what does not stay the application's. */
+static __attribute__((noinline, cold)) int tx_take_device(struct tcp_tx *tx, const struct fab_op *op, uint64_t len)
 {
 	const uint8_t hmem = fab_op_hmem(op->flags);
 	bool inject = (op->flags & FI_INJECT) && !op_fetches(op);
@@ -198,20 +197,22 @@ static __attribute__((noinline, cold)) struct tcp_tx *tx_take_device(struct tcp_
 	}
 	if (!ret && tx->amo)
 		ret = tcp_amo_operands(tx, op);
-	if (!ret)
-		return tx;
-	tcp_tx_free(tx);
-	return NULL;
+	if (ret)
+		tcp_tx_free(tx);
+	return ret;
 }
 
-static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len)
+/* Make *out a struct tcp_tx of the operation on len bytes, which is in no queue. 0; -FI_ENOMEM; -FI_EIO: memory of a
+ * device cannot be copied. */
+TX_INLINE int tx_alloc(struct tcp_conn *conn, const struct fab_op *op, uint64_t len, struct tcp_tx **out)
 {
 	struct tcp_ep *ep = conn->ep;
 	struct tcp_tx *tx = fab_pool_get(&ep->tx->pool);
 	uint64_t flags = tx_flags(ep, op);
 
 	if (!tx)
-		return NULL;
+		return -FI_ENOMEM;
+	*out = tx;
 	ep->tx->cnt++;
 	tx_keep(tx, conn, op, len);
 	tx->sent = 0;
@@ -228,15 +229,15 @@ static struct tcp_tx *tx_alloc(struct tcp_conn *conn, const struct fab_op *op, u
 	if ((op->flags & FI_INJECT) && !op_fetches(op)) {
 		tx->flat = tx->inject;
 		tcp_tx_copy(tx->inject, op->iov, len);
-		return tx;
+		return 0;
 	}
 	tx->flat = NULL;
 	fab_iov_copy(tx->iov, op->iov, op->iov_cnt);
 	if (tx->amo && tcp_amo_operands(tx, op)) {
 		tcp_tx_free(tx);
-		return NULL;
+		return -FI_ENOMEM;
 	}
-	return tx;
+	return 0;
 }
 
 /* Remove an operation from tx.queue as if it had never been there. */
@@ -318,9 +319,9 @@ static bool tx_took_none(ssize_t n)
 static __attribute__((noinline, cold)) int tx_queue_rest(struct tcp_conn *conn, const struct fab_op *op, uint64_t len,
 							 ssize_t n)
 {
-	struct tcp_tx *tx = tx_alloc(conn, op, len);
+	struct tcp_tx *tx;
 
-	if (!tx || tcp_tx_add(conn, tx)) {
+	if (tx_alloc(conn, op, len, &tx) || tcp_tx_add(conn, tx)) {
 		tcp_conn_fail(conn, FI_ENOMEM, ENOMEM, "no memory for the rest of a message");
 		return -FI_ENOMEM;
 	}
@@ -406,9 +407,9 @@ static __attribute__((noinline)) int tx_enqueue(struct tcp_conn *conn, const str
 		return 0;
 	if (must_leave && !tx_can_leave(conn, op, len))
 		return -FI_EAGAIN;
-	tx = tx_alloc(conn, op, len);
-	if (!tx)
-		return -FI_ENOMEM;
+	ret = tx_alloc(conn, op, len, &tx);
+	if (ret)
+		return ret;
 
 	queued = conn->tx.len;
 	ret = tcp_tx_add(conn, tx);

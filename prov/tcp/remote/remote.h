@@ -61,7 +61,8 @@ void tcp_quiet_refused(struct tcp_conn *conn);
 
 /* ---- atomic.c ---- */
 
-/* Initiator: copy the operands of a fetching atomic from op to tx. 0 or -FI_ENOMEM. */
+/* Initiator: copy the operands of a fetching atomic from op to tx. 0; -FI_ENOMEM; -FI_EIO: memory of a
+ * device cannot be copied. */
 int tcp_amo_operands(struct tcp_tx *tx, const struct fab_op *op);
 /* start */
 void tcp_amo_req(struct tcp_conn *conn);
