@@ -93,12 +93,12 @@ struct fi_info *hints_new(struct test *t, const struct opts *o)
 	return hints;
 }
 
-/* Any entry with these capabilities and no other wish? */
-static struct fi_info *ask_caps(uint64_t caps)
+/* Any entry with these capabilities and no other wish, at this node if it is not NULL? */
+static struct fi_info *ask_caps_at(const char *node, uint64_t caps)
 {
 	struct fi_info *hints = hints_blank(&(struct opts) { .caps = caps }), *info;
 
-	info = ask(hints, run.version, NULL, NULL, 0);
+	info = ask(hints, run.version, node, NULL, node ? FI_SOURCE | FI_NUMERICHOST : 0);
 	fi_freeinfo(hints);
 	return info;
 }
@@ -109,7 +109,7 @@ bool has_sockaddr(void)
 	struct fi_info *info;
 
 	if (answer < 0) {
-		info = ask_caps(0);
+		info = ask_caps_at(NULL, 0);
 		answer = info && (info->addr_format == FI_SOCKADDR_IN || info->addr_format == FI_SOCKADDR_IN6 ||
 				  info->addr_format == FI_SOCKADDR);
 		fi_freeinfo(info);
@@ -122,6 +122,12 @@ const char *loopback(void)
 	const char *node = getenv("CONFORM_NODE");
 
 	return node ? node : run.family == AF_INET6 ? "::1" : "127.0.0.1";
+}
+
+/* The same at the address of both ends, if the run names one: its device may offer less than others. */
+static struct fi_info *ask_caps(uint64_t caps)
+{
+	return ask_caps_at(has_sockaddr() ? getenv("CONFORM_NODE") : NULL, caps);
 }
 
 bool offered(uint64_t caps)
