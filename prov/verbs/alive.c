@@ -20,15 +20,17 @@ uint64_t vrb_alive_period_ns(void)
 /* Post a write of no bytes. Its place is that of an operation, or of the marker while there is none. */
 static void post_probe(struct vrb_ep *ep, uint64_t now_ns)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
+
 	vrb_post_marker(ep);
 	ep->tx_quiet = 0;
-	ep->alive.tail = ep->tx_tail;
-	ep->alive.posted_ns = ep->alive.moved_ns = now_ns;
+	conn->alive.tail = ep->tx_tail;
+	conn->alive.posted_ns = conn->alive.moved_ns = now_ns;
 }
 
 void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 {
-	struct vrb_alive *alive = &ep->alive;
+	struct vrb_alive *alive = &vrb_conn_of(ep)->alive;
 	bool none = ep->tx_head == ep->tx_tail;
 	bool unknown = none || ep->tx_quiet;	/* the last request is not reported */
 	bool stalls;

@@ -50,8 +50,10 @@ const void *vrb_cm_data(const struct vrb_kind *kind, const void *data, uint8_t l
 
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 {
+	const struct vrb_conn_ep *conn = vrb_conn_of(ep);
+
 	return (struct rdma_conn_param) {
-		.private_data = ep->cm_data, .private_data_len = ep->cm_data[0] + 1,
+		.private_data = conn->cm_data, .private_data_len = conn->cm_data[0] + 1,
 		/* as much as both devices can: librdmacm finds out */
 		.responder_resources = RDMA_MAX_RESP_RES, .initiator_depth = RDMA_MAX_INIT_DEPTH,
 		.flow_control = 1, .retry_count = RETRIES, .rnr_retry_count = RNR_FOR_EVER,
@@ -60,6 +62,7 @@ struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep)
 
 int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct {
 		struct vrb_ib_ahead ahead;
 		uint8_t data[VRB_CM_DATA_MAX + 1];
@@ -67,16 +70,16 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 	union fab_any_addr src;
 	int ret;
 
-	if (ep->peer.sa.sa_family == FAB_AF_IB) {
-		memcpy(&src.sib, rdma_get_local_addr(ep->id), sizeof(src.sib));
+	if (conn->peer.sa.sa_family == FAB_AF_IB) {
+		memcpy(&src.sib, rdma_get_local_addr(conn->id), sizeof(src.sib));
 		memcpy(req.ahead.src_gid, src.sib.sib_gid, sizeof(req.ahead.src_gid));
-		memcpy(req.ahead.dest_gid, ep->peer.sib.sib_gid, sizeof(req.ahead.dest_gid));
+		memcpy(req.ahead.dest_gid, conn->peer.sib.sib_gid, sizeof(req.ahead.dest_gid));
 		memcpy(req.data, param->private_data, param->private_data_len);
 		param->private_data = &req;
 		param->private_data_len = (uint8_t) (sizeof(req.ahead) + param->private_data_len);
 	}
-	ret = rdma_connect(ep->id, param);
-	ep->req_sent = !ret;
+	ret = rdma_connect(conn->id, param);
+	conn->req_sent = !ret;
 	return ret;
 }
 
@@ -113,7 +116,7 @@ void vrb_cm_refused(struct vrb_ep *ep, int err, const struct rdma_cm_event *even
 		data = vrb_cm_data(ep->kind, event->param.conn.private_data, event->param.conn.private_data_len, &len);
 		step = reason(event);
 	}
-	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	fab_addr_to_str(ep->peer_sa, peer, sizeof(peer));
 	snprintf(text, sizeof(text), "%s, port %u: no connection %s %s: %s: %s", dev->name, dev->port_num,
 		 ep->base.info->handle ? "from" : "to", peer, step, fi_strerror(err));
 	VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "%s (%d)\n", text, event ? event->status : 0);
@@ -165,7 +168,8 @@ void vrb_cm_lost(struct vrb_ep *ep, int err, const char *why)
 /* The peer's last word may be lost, and comes again after seconds. */
 void vrb_cm_notify(struct vrb_ep *ep)
 {
-	if (ep->state == VRB_EP_CONNECTING && ep->base.info->handle && rdma_notify(ep->id, IBV_EVENT_COMM_EST))
+	if (ep->state == VRB_EP_CONNECTING && ep->base.info->handle &&
+	    rdma_notify(vrb_conn_of(ep)->id, IBV_EVENT_COMM_EST))
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "rdma_notify on %s: %s\n", vrb_domain_of(ep)->dev->name,
 			strerror(errno));
 }
@@ -176,7 +180,7 @@ void vrb_cm_silent(struct vrb_ep *ep, int err, const char *why)
 
 	if (ep->state != VRB_EP_CONNECTED)
 		return;
-	fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	fab_addr_to_str(ep->peer_sa, peer, sizeof(peer));
 	VRB_WARN(FI_LOG_EP_CTRL, "%s, port %u: the connection to %s ends: %s\n", vrb_domain_of(ep)->dev->name,
 		 vrb_domain_of(ep)->dev->port_num, peer, why);
 	ep->end_err = err;
@@ -188,16 +192,17 @@ void vrb_cm_silent(struct vrb_ep *ep, int err, const char *why)
 
 static void on_addr(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	if (rdma_resolve_route(ep->id, VRB_RESOLVE_MS))
+	if (rdma_resolve_route(vrb_conn_of(ep)->id, VRB_RESOLVE_MS))
 		vrb_cm_refused(ep, errno, event, "rdma_resolve_route");
 }
 
 static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	ep->asked = !vrb_cm_ask(ep, &param);
-	if (!ep->asked)
+	conn->asked = !vrb_cm_ask(ep, &param);
+	if (!conn->asked)
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
@@ -257,7 +262,7 @@ void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event)
 {
-	struct vrb_ep *ep = fab_container(sink, struct vrb_ep, sink);
+	struct vrb_ep *ep = &fab_container(sink, struct vrb_conn_ep, sink)->ep;
 
 	ep->kind->event(ep, event);
 }
@@ -266,7 +271,7 @@ void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *eve
 
 static int cm_begin(struct vrb_ep *ep, const void *param, size_t paramlen)
 {
-	int ret = vrb_cm_pack(ep->cm_data, param, paramlen);
+	int ret = vrb_cm_pack(vrb_conn_of(ep)->cm_data, param, paramlen);
 
 	if (!ret)
 		ret = vrb_ep_enable(ep);
@@ -293,7 +298,8 @@ static int cm_connect(struct fid_ep *fid, const void *addr, const void *param, s
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	ep->peer = dest;
+	vrb_conn_of(ep)->peer = dest;
+	ep->peer_sa = &vrb_conn_of(ep)->peer.sa;
 	ep->state = VRB_EP_CONNECTING;
 	vrb_survey_connecting(ep);
 	ret = ep->kind->connect(ep);
@@ -349,14 +355,14 @@ static int cm_getpeer(struct fid_ep *fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(&fid->fid);
 
-	return ep->state == VRB_EP_CONNECTED ? fab_name_give(&ep->peer, addr, addrlen) : -FI_ENOTCONN;
+	return ep->state == VRB_EP_CONNECTED ? fab_name_give(ep->peer_sa, addr, addrlen) : -FI_ENOTCONN;
 }
 
 static int cm_getname(fid_t fid, void *addr, size_t *addrlen)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
 
-	return fab_name_give(rdma_get_local_addr(ep->id), addr, addrlen);
+	return fab_name_give(rdma_get_local_addr(vrb_conn_of(ep)->id), addr, addrlen);
 }
 
 struct fi_ops_cm vrb_cm_ops = {

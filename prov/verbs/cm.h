@@ -5,13 +5,36 @@
 #ifndef VRB_CM_H
 #define VRB_CM_H
 
+#include "verbs/alive.h"
+#include "verbs/channel.h"
 #include "verbs/ep.h"
 
+#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
 #define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
+
+/* An endpoint of a connected kind. The engine's lock guards all fields that change after open. */
+struct vrb_conn_ep {
+	struct vrb_ep ep;
+	struct rdma_cm_id *id;		/* owned; unanswered.c may take it over */
+	struct vrb_cm_sink sink;	/* of id, until the endpoint stops */
+	union fab_any_addr peer;
+	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
+	 * Before that call, the private data of the request with which the endpoint was opened. */
+	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
+	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
+	bool req_sent;			/* the peer's program can have the request */
+	struct vrb_alive alive;
+};
+
+/* The endpoint of a connected kind. Any thread. */
+static inline struct vrb_conn_ep *vrb_conn_of(const struct vrb_ep *ep)
+{
+	return fab_container(ep, struct vrb_conn_ep, ep);
+}
 
 /* cm.c: the connection calls of a connected endpoint, for the table of its kind. */
 extern struct fi_ops_cm vrb_cm_ops;
-/* The parameters of rdma_connect() and rdma_accept(): ep->cm_data as private data, and limits of the device. */
+/* The parameters of rdma_connect() and rdma_accept(): cm_data as private data, and limits of the device. */
 struct rdma_conn_param vrb_cm_param(const struct vrb_ep *ep);
 /* Stands before the private data of a request between InfiniBand addresses. It is as long as the header that librdmacm
  * puts there for IP addresses, so that both have the same room for data. Nothing reads it. */
@@ -47,5 +70,16 @@ int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen);
 const void *vrb_cm_unpack(const void *data, uint8_t len, size_t *cnt);
 /* The same of this kind's private data; NULL: as vrb_cm_unpack(). */
 const void *vrb_cm_data(const struct vrb_kind *kind, const void *data, uint8_t len, size_t *cnt);
+
+/* ---- unanswered.c ---- */
+
+/* Part of closing an endpoint whose connection request has no answer yet (vrb_quirks.holds_unanswered). Its queue pair
+ * is in the error state and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to
+ * NULL in ep. False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No
+ * lock held. */
+bool vrb_unanswered_keep(struct vrb_ep *ep);
+/* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
+ * them, ten seconds at most. No lock held. */
+void vrb_unanswered_end(struct vrb_domain *domain, bool all);
 
 #endif

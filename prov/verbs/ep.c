@@ -96,8 +96,8 @@ static int ep_activate(struct fab_ep *base)
 	ret = ep->kind->create(ep);
 	if (ret)
 		goto put_hw_cq;
-	if (ep->id)
-		ret = vrb_hw_cq_take_id(domain, ep->hw_cq, ep->id);
+	if (ep->kind->attach)
+		ret = ep->kind->attach(ep);
 	if (ret)
 		goto destroy;
 	if (!ep->srq && ep->srx)
@@ -197,8 +197,8 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 /* Remove the endpoint from everything except its queue pair; nothing is outstanding. Lock held. */
 static void vrb_ep_stop(struct vrb_ep *ep)
 {
-	if (ep->id)
-		ep->id->context = NULL;		/* of no use to events any more */
+	if (ep->kind->detach)
+		ep->kind->detach(ep);
 	ep->local_end = true;
 	if (ep->state == VRB_EP_CONNECTED && ep->kind->disconnect)
 		ep->kind->disconnect(ep);
@@ -246,7 +246,7 @@ static int ep_close(struct fid *fid)
 	if (ret)
 		return ret;
 	fab_engine_lock(ep->base.engine);
-	unanswered = ep->asked && ep->state == VRB_EP_CONNECTING && vrb_domain_of(ep)->dev->quirks->holds_unanswered;
+	unanswered = ep->kind->unanswered && ep->kind->unanswered(ep);
 	vrb_ep_stop(ep);
 	if (!unanswered)
 		destroy_qp(ep);

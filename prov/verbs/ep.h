@@ -1,20 +1,17 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What endpoints of every kind have. Each kind embeds a struct vrb_ep at the beginning of its own (struct vrb_rc_ep,
- * vrb_ud_ep, vrb_xrc_ep), as shared receive contexts do (struct vrb_srx). The engine's lock guards all fields that
- * change after open; "lock held" means that lock.
+ * What endpoints of every kind have. Each kind embeds a struct vrb_ep at the beginning of its own: datagrams (struct
+ * vrb_ud_ep) and shared receive contexts (struct vrb_srx) by itself, connected kinds (struct vrb_rc_ep, vrb_xrc_ep)
+ * within a struct vrb_conn_ep (cm.h). The engine's lock guards all fields that change after open; "lock held" means
+ * that lock.
  */
 #ifndef VRB_EP_H
 #define VRB_EP_H
 
 #include "base/pool.h"
 #include "common/endpoint/endpoint.h"
-#include "verbs/alive.h"
-#include "verbs/channel.h"
 #include "verbs/params.h"
 #include "verbs/poller.h"
-
-#define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
 
 struct vrb_kind;			/* kind.h */
 struct vrb_ep;
@@ -48,11 +45,9 @@ struct vrb_ep {
 	struct fab_ep base;
 	const struct vrb_kind *kind;
 	enum vrb_ep_state state;
-	struct rdma_cm_id *id;		/* owned by the kind, like qp; NULL: the kind has no connections */
-	struct vrb_cm_sink sink;	/* of id, until the endpoint stops */
-	struct ibv_qp *qp;		/* NULL before fi_enable */
+	struct ibv_qp *qp;		/* owned by the kind; NULL before fi_enable */
 	const struct ibv_srq *srq;	/* borrowed: the shared receive queue of its receives, or NULL */
-	union fab_any_addr peer;
+	const struct sockaddr *peer_sa;	/* borrowed: the peer of its connection, or NULL */
 	/* survey.c. Borrowed: the record of the peer in the page of the process; without one, that of all others */
 	struct fi_stats_peer *stats;
 	struct fab_stats_peers peers;	/* ud.c: records by vrb_ud_peer.number */
@@ -61,14 +56,8 @@ struct vrb_ep {
 	/* Its record is in the page. That of an endpoint below a layer is not, since the layer has records of its own:
 	 * completions are not counted there, and operations are not looked through. */
 	bool shown;
-	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
-	 * Before that call, the private data of the request with which the endpoint was opened. */
-	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
-	struct vrb_alive alive;
-	int end_err;			/* why this end gave the connection up, and the next; 0: it did not */
+	int end_err;			/* flushed operations end with this error, and end_why; 0: FI_ECONNRESET */
 	const char *end_why;
-	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
-	bool req_sent;			/* the peer's program can have the request */
 	bool shutdown_told;		/* the application has been told of the end */
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
@@ -120,9 +109,9 @@ int vrb_ep_enable(struct vrb_ep *ep);
 void vrb_survey_start(struct vrb_ep *ep);
 /* Undo it. Nothing is outstanding. Idempotent. */
 void vrb_survey_stop(struct vrb_ep *ep);
-/* ep->peer was set: a connection to it is being made. */
+/* A connected kind: ep->peer_sa was set, and a connection to it is being made. */
 void vrb_survey_connecting(struct vrb_ep *ep);
-/* The connection is up. */
+/* The same: the connection is up. */
 void vrb_survey_connected(struct vrb_ep *ep);
 /* It has ended, or could not be made: err is a positive FI_E*, 0 if it was closed properly. */
 void vrb_survey_ended(struct vrb_ep *ep, int err);
@@ -146,16 +135,5 @@ static inline void vrb_count_failed(const struct vrb_tx *tx)
 	tx->stats->dequeued += vrb_is_awaited(tx);
 	tx->stats->errors++;
 }
-
-/* ---- unanswered.c ---- */
-
-/* Part of closing an endpoint whose connection request has no answer yet (vrb_quirks.holds_unanswered). Its queue pair
- * is in the error state and has nothing outstanding. Takes over id, queue pair and hardware queue, and sets them to
- * NULL in ep. False (no memory): nothing has changed, and destroying the queue pair will block until the answer. No
- * lock held. */
-bool vrb_unanswered_keep(struct vrb_ep *ep);
-/* Free the requests that have been answered since; with `all` the others, too, which blocks until the kernel lets go of
- * them, ten seconds at most. No lock held. */
-void vrb_unanswered_end(struct vrb_domain *domain, bool all);
 
 #endif

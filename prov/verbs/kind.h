@@ -52,18 +52,24 @@ struct vrb_kind {
 	int (*create)(struct vrb_ep *ep);
 	/* Undo create. (lock, once enabled) */
 	void (*destroy)(struct vrb_ep *ep);
+	/* The last step of fi_enable(): let events of the CM reach the endpoint. NULL: there are none. */
+	int (*attach)(struct vrb_ep *ep);
+	/* The first step of fi_close(): they reach it no more. NULL like attach. (lock) */
+	void (*detach)(struct vrb_ep *ep);
+	/* True if destroying the queue pair would wait for the peer (unanswered.c). NULL: it never does. (lock) */
+	bool (*unanswered)(const struct vrb_ep *ep);
 	/* Make all outstanding operations end soon. Either work completions report them: an error for each receive and
 	 * at least one for the last send (vrb_post_marker()). Or they have ended when this returns. (lock) */
 	void (*halt)(struct vrb_ep *ep);
 
 	struct fi_ops_cm *cm;		/* names, connections */
-	/* Connect to ep->peer with ep->cm_data. Kinds without connections have NULL here and in the next two. (lock) */
+	/* Connect to the peer with cm_data. Kinds without connections have NULL here and in the next two. (lock) */
 	int (*connect)(struct vrb_ep *ep);
 	/* Accept the request that the endpoint was opened with. (lock) */
 	int (*accept)(struct vrb_ep *ep);
 	/* End the connection, and let the peer know. (lock) */
 	void (*disconnect)(struct vrb_ep *ep);
-	/* Handle an event of ep->id, which the caller acknowledges. (lock) */
+	/* Handle an event of the id, which the caller acknowledges. (lock) */
 	void (*event)(struct vrb_ep *ep, const struct rdma_cm_event *event);
 
 	/* Set the destination in a work request, and take the prefix off its buffers and off the struct vrb_tx that
@@ -135,7 +141,10 @@ int vrb_qp_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr);
 int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info);
 /* A vrb_kind.close: destroy the id. */
 void vrb_id_close(struct vrb_ep *ep);
-/* A vrb_kind.connect: resolve ep->peer; the events that follow go on from there. Lock held. */
+/* A vrb_kind.attach and detach: the id's events go to the channel of the endpoint's engine; they go to nobody. */
+int vrb_id_attach(struct vrb_ep *ep);
+void vrb_id_detach(struct vrb_ep *ep);
+/* A vrb_kind.connect: resolve the peer; the events that follow go on from there. Lock held. */
 int vrb_id_connect(struct vrb_ep *ep);
 
 #endif

@@ -6,6 +6,7 @@
 #define VRB_PEP_H
 
 #include "common/endpoint/endpoint.h"
+#include "verbs/cm.h"
 #include "verbs/ep.h"
 
 /* A connection request that has been neither accepted nor rejected. fi_info.handle of its FI_CONNREQ points to it. */

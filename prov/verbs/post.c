@@ -59,8 +59,8 @@ static void post_fail(struct vrb_ep *ep, enum fab_op_code code, const struct fab
 	char text[240], peer[FAB_ADDR_STRLEN] = "a datagram's peer";
 	struct fab_cq_fail out = { .err = err, .prov_errno = status, .text = text };
 
-	if (ep->peer.sa.sa_family)
-		fab_addr_to_str(&ep->peer.sa, peer, sizeof(peer));
+	if (ep->peer_sa)
+		fab_addr_to_str(ep->peer_sa, peer, sizeof(peer));
 	snprintf(text, sizeof(text), "%s, port %u, to or from %.60s: %s", dev->name, dev->port_num, peer, what);
 	fab_ep_fail(&ep->base, code, comp, &out);
 }

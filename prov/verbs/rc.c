@@ -16,14 +16,14 @@
 #include "verbs/srx.h"
 
 struct vrb_rc_ep {
-	struct vrb_ep ep;
+	struct vrb_conn_ep conn;
 	struct fab_timer accepted;	/* delays FI_CONNECTED of an accepted connection */
 	uint32_t last_read;		/* position of the last read in the order of posting */
 };
 
 static struct vrb_rc_ep *rc_of(struct vrb_ep *ep)
 {
-	return fab_container(ep, struct vrb_rc_ep, ep);
+	return fab_container(ep, struct vrb_rc_ep, conn.ep);
 }
 
 static bool rc_offered(const struct vrb_device *dev)
@@ -48,6 +48,7 @@ static void rc_fill(struct fi_info *info, const struct vrb_device *dev)
 
 static int id_of_request(struct vrb_ep *ep, fid_t handle, struct rdma_event_channel *channel)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_connreq *req = vrb_connreq_take(ep->base.domain->fabric, handle);
 
 	if (!req) {
@@ -55,17 +56,19 @@ static int id_of_request(struct vrb_ep *ep, fid_t handle, struct rdma_event_chan
 			 "request that waits for an answer\n");
 		return -FI_EINVAL;
 	}
-	ep->id = req->id;
-	memcpy(ep->cm_data, req->data, sizeof(ep->cm_data));
+	conn->id = req->id;
+	memcpy(conn->cm_data, req->data, sizeof(conn->cm_data));
 	free(req);
-	memcpy(&ep->peer, rdma_get_peer_addr(ep->id), fab_any_addr_len(rdma_get_peer_addr(ep->id)));
-	return rdma_migrate_id(ep->id, channel) ? -errno : 0;
+	memcpy(&conn->peer, rdma_get_peer_addr(conn->id), fab_any_addr_len(rdma_get_peer_addr(conn->id)));
+	ep->peer_sa = &conn->peer.sa;
+	return rdma_migrate_id(conn->id, channel) ? -errno : 0;
 }
 
 /* Take the id of a handle: of a passive endpoint, whose address the endpoint gets, or of a connection request. */
 static int id_of_handle(struct vrb_ep *ep, fid_t handle, struct rdma_event_channel *channel)
 {
-	int ret = vrb_pep_take_id(ep->base.domain->fabric, handle, &ep->id);
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
+	int ret = vrb_pep_take_id(ep->base.domain->fabric, handle, &conn->id);
 
 	if (ret == -FI_ENOENT)
 		return id_of_request(ep, handle, channel);
@@ -76,11 +79,12 @@ static int id_of_handle(struct vrb_ep *ep, fid_t handle, struct rdma_event_chann
 	if (ret)
 		return ret;
 	ep->base.info->handle = NULL;	/* no request to accept */
-	return rdma_migrate_id(ep->id, channel) ? -errno : 0;
+	return rdma_migrate_id(conn->id, channel) ? -errno : 0;
 }
 
 static int id_init(struct vrb_ep *ep, const struct fi_info *info, struct rdma_event_channel *channel)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	union fab_any_addr src;
 	int ret;
 
@@ -89,9 +93,9 @@ static int id_init(struct vrb_ep *ep, const struct fi_info *info, struct rdma_ev
 	ret = fab_any_name_take(&vrb_prov, &src, info, info->src_addr, info->src_addrlen);
 	if (ret)
 		return ret;
-	if (rdma_create_id(channel, &ep->id, NULL, vrb_port_space(&src.sa)))
+	if (rdma_create_id(channel, &conn->id, NULL, vrb_port_space(&src.sa)))
 		return -errno;
-	if (!rdma_bind_addr(ep->id, &src.sa))
+	if (!rdma_bind_addr(conn->id, &src.sa))
 		return 0;
 	VRB_WARN(FI_LOG_EP_CTRL, "rdma_bind_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
 	return -errno;
@@ -99,19 +103,20 @@ static int id_init(struct vrb_ep *ep, const struct fi_info *info, struct rdma_ev
 
 static int same_device(const struct vrb_ep *ep)
 {
+	const struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	const struct vrb_device *dev = vrb_domain_of(ep)->dev;
 
-	if (ep->id->verbs == dev->verbs)
+	if (conn->id->verbs == dev->verbs)
 		return 0;
 	VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the %s does not belong to device %s\n",
-		 ep->id->verbs ? "address" : "wildcard address", dev->name);
+		 conn->id->verbs ? "address" : "wildcard address", dev->name);
 	return -FI_EINVAL;
 }
 
 /* The delay of rc_event() is over. */
 static void accepted_fire(struct fab_timer *timer)
 {
-	struct vrb_ep *ep = &fab_container(timer, struct vrb_rc_ep, accepted)->ep;
+	struct vrb_ep *ep = &fab_container(timer, struct vrb_rc_ep, accepted)->conn.ep;
 
 	if (ep->state == VRB_EP_CONNECTING)
 		vrb_cm_connected(ep, NULL);
@@ -132,13 +137,16 @@ static int channel_of(struct vrb_domain *domain, struct rdma_event_channel **cha
 
 void vrb_id_close(struct vrb_ep *ep)
 {
-	if (ep->id)
-		rdma_destroy_id(ep->id);
-	ep->id = NULL;
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
+
+	if (conn->id)
+		rdma_destroy_id(conn->id);
+	conn->id = NULL;
 }
 
 int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct rdma_event_channel *channel;
 	int ret = channel_of(vrb_domain_of(ep), &channel);
 
@@ -150,9 +158,19 @@ int vrb_id_open(struct vrb_ep *ep, const struct fi_info *info)
 		vrb_id_close(ep);
 		return ret;
 	}
-	ep->sink.event = vrb_cm_sink_event;
-	ep->id->context = &ep->sink;
+	conn->sink.event = vrb_cm_sink_event;
+	conn->id->context = &conn->sink;
 	return 0;
+}
+
+int vrb_id_attach(struct vrb_ep *ep)
+{
+	return vrb_hw_cq_take_id(vrb_domain_of(ep), ep->hw_cq, vrb_conn_of(ep)->id);
+}
+
+void vrb_id_detach(struct vrb_ep *ep)
+{
+	vrb_conn_of(ep)->id->context = NULL;
 }
 
 static int rc_open(struct vrb_ep *ep, const struct fi_info *info)
@@ -179,15 +197,16 @@ static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_se
 
 static int rc_create(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct ibv_qp_init_attr attr = vrb_qp_attr(ep);
 
 	attr.qp_type = IBV_QPT_RC;
 	if (vrb_domain_of(ep)->dev->quirks->reads_overtaken)
 		ep->aim = aim_behind_reads;
 	errno = 0;
-	if (rdma_create_qp(ep->id, vrb_domain_of(ep)->pd, &attr))
+	if (rdma_create_qp(conn->id, vrb_domain_of(ep)->pd, &attr))
 		return vrb_qp_refused(ep, "rdma_create_qp");
-	ep->qp = ep->id->qp;
+	ep->qp = conn->id->qp;
 	ep->inline_max = vrb_inline_max(ep, &attr.cap);
 	return 0;
 }
@@ -195,7 +214,7 @@ static int rc_create(struct vrb_ep *ep)
 static void rc_destroy(struct vrb_ep *ep)
 {
 	fab_timer_stop(&rc_of(ep)->accepted);
-	rdma_destroy_qp(ep->id);
+	rdma_destroy_qp(vrb_conn_of(ep)->id);
 	ep->qp = NULL;
 }
 
@@ -221,7 +240,7 @@ static void mark_packets(const struct vrb_ep *ep)
 	/* the low two bits are for congestion notification and belong to the device */
 	uint8_t tos = (uint8_t) (fab_max(dscp, 0) << 2);
 
-	if (dscp >= 0 && rdma_set_option(ep->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
+	if (dscp >= 0 && rdma_set_option(vrb_conn_of(ep)->id, RDMA_OPTION_ID, RDMA_OPTION_ID_TOS, &tos, sizeof(tos)))
 		VRB_WARN(FI_LOG_EP_CTRL, "rdma_set_option on %s: packets cannot be marked with the codepoint (DSCP) %d "
 			 "of their traffic class: %s; they leave unmarked\n", vrb_domain_of(ep)->dev->name, dscp,
 			 strerror(errno));
@@ -229,11 +248,12 @@ static void mark_packets(const struct vrb_ep *ep)
 
 int vrb_id_connect(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	int ret;
 
 	mark_packets(ep);
 
-	if (!rdma_resolve_addr(ep->id, NULL, &ep->peer.sa, VRB_RESOLVE_MS))
+	if (!rdma_resolve_addr(conn->id, NULL, &conn->peer.sa, VRB_RESOLVE_MS))
 		return 0;
 	ret = -errno;
 	VRB_WARN(FI_LOG_EP_CTRL, "rdma_resolve_addr on %s: %s\n", vrb_domain_of(ep)->dev->name, strerror(errno));
@@ -245,7 +265,7 @@ static int rc_accept(struct vrb_ep *ep)
 	struct rdma_conn_param conn = vrb_cm_param(ep);
 	int ret;
 
-	if (!rdma_accept(ep->id, &conn)) {
+	if (!rdma_accept(vrb_conn_of(ep)->id, &conn)) {
 		set_rnr_timer(ep);
 		return 0;
 	}
@@ -268,9 +288,15 @@ static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_event(ep, event);
 }
 
+static bool rc_unanswered(const struct vrb_ep *ep)
+{
+	return vrb_domain_of(ep)->dev->quirks->holds_unanswered && vrb_conn_of(ep)->asked &&
+	       ep->state == VRB_EP_CONNECTING;
+}
+
 static void rc_disconnect(struct vrb_ep *ep)
 {
-	rdma_disconnect(ep->id);
+	rdma_disconnect(vrb_conn_of(ep)->id);
 }
 
 static bool rc_probes(const struct vrb_ep *ep)
@@ -293,6 +319,9 @@ const struct vrb_kind vrb_rc = {
 	.close = vrb_id_close,
 	.create = rc_create,
 	.destroy = rc_destroy,
+	.attach = vrb_id_attach,
+	.detach = vrb_id_detach,
+	.unanswered = rc_unanswered,
 	.halt = vrb_qp_halt,
 	.cm = &vrb_cm_ops,
 	.connect = vrb_id_connect,

@@ -16,18 +16,18 @@
 /* The connection that is being made. It is the only one of its endpoint, so its number is 1. */
 static void tell_connecting(struct vrb_ep *ep)
 {
-	bool accepts = ep->base.info->handle;
+	bool accepts = ep->base.info->handle, sent = vrb_conn_of(ep)->req_sent;
 
 	fab_stats_pending(&ep->stats->pending[FI_STATS_PEER_CONNECT], &(struct fi_stats_pending) {
 		.number = 1, .cnt = 1, .peer = UINT32_MAX,
-		.state = accepts ? FI_STATS_CONNECTING : ep->req_sent ? FI_STATS_ACCEPTING : FI_STATS_RESOLVING,
+		.state = accepts ? FI_STATS_CONNECTING : sent ? FI_STATS_ACCEPTING : FI_STATS_RESOLVING,
 	});
 }
 
 void vrb_survey_connecting(struct vrb_ep *ep)
 {
 	if (ep->stats == &ep->base.stats->rest)
-		ep->stats = fab_stats_peer_get(ep->base.stats, &ep->peer.sa, FI_ADDR_NOTAVAIL);
+		ep->stats = fab_stats_peer_get(ep->base.stats, ep->peer_sa, FI_ADDR_NOTAVAIL);
 	fab_stats_peer_conn(ep->base.stats, ep->stats, FI_STATS_CONN_CONNECTING, FI_STATS_CARRIER_RDMA);
 	ep->told = true;
 	tell_connecting(ep);
@@ -35,8 +35,10 @@ void vrb_survey_connecting(struct vrb_ep *ep)
 
 void vrb_survey_connected(struct vrb_ep *ep)
 {
+	struct rdma_cm_id *id = vrb_conn_of(ep)->id;
+
 	fab_stats_pending(&ep->stats->pending[FI_STATS_PEER_CONNECT], NULL);
-	fab_stats_peer_name(ep->base.stats, ep->stats, rdma_get_peer_addr(ep->id), rdma_get_local_addr(ep->id), 0, 0);
+	fab_stats_peer_name(ep->base.stats, ep->stats, rdma_get_peer_addr(id), rdma_get_local_addr(id), 0, 0);
 	fab_stats_peer_conn(ep->base.stats, ep->stats, FI_STATS_CONN_UP, FI_STATS_CARRIER_RDMA);
 }
 

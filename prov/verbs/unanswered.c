@@ -82,23 +82,24 @@ void vrb_unanswered_end(struct vrb_domain *domain, bool all)
 
 bool vrb_unanswered_keep(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_domain *domain = vrb_domain_of(ep);
 	struct unanswered *req = calloc(1, sizeof(*req));
 
 	if (!req)
 		return false;
 	*req = (struct unanswered) {
-		.sink = { .event = answered, .acknowledged = acknowledged }, .engine = ep->base.engine, .id = ep->id,
+		.sink = { .event = answered, .acknowledged = acknowledged }, .engine = ep->base.engine, .id = conn->id,
 		.hw_cq = ep->hw_cq, .reserved = ep->reserved,
 	};
 	fab_domain_hold_engine(&domain->base, req->engine);
 	pthread_mutex_lock(&domain->lock);
 	fab_list_add_tail(&domain->unanswered, &req->link);
 	fab_engine_lock(req->engine);
-	ep->id->context = &req->sink;
+	conn->id->context = &req->sink;
 	fab_engine_unlock(req->engine);
 	pthread_mutex_unlock(&domain->lock);
-	ep->id = NULL;
+	conn->id = NULL;
 	ep->qp = NULL;
 	ep->hw_cq = NULL;
 	return true;

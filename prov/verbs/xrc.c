@@ -218,7 +218,7 @@ static void end_initiator(struct vrb_ini *ini)
 
 static void xrc_disconnect(struct vrb_ep *ep)
 {
-	rdma_disconnect(ep->id);
+	rdma_disconnect(vrb_conn_of(ep)->id);
 	if (vrb_xrc_ep_of(ep)->ini && vrb_xrc_ep_of(ep)->ini->user_cnt == 1)
 		end_initiator(vrb_xrc_ep_of(ep)->ini);
 	end_receives(ep);
@@ -276,6 +276,8 @@ const struct vrb_kind vrb_xrc_kind = {
 	.close = xrc_close,
 	.create = xrc_create,
 	.destroy = xrc_destroy,
+	.attach = vrb_id_attach,
+	.detach = vrb_id_detach,
 	.halt = xrc_halt,
 	.cm = &vrb_cm_ops,
 	.connect = vrb_xrc_connect,

@@ -59,7 +59,7 @@ struct vrb_tgt {
 
 /* An endpoint. Guarded by the engine's lock. */
 struct vrb_xrc_ep {
-	struct vrb_ep ep;
+	struct vrb_conn_ep conn;
 	struct ibv_srq *srq;		/* owned; NULL before fi_enable, after the end, and with a shared context */
 	uint32_t srqn;			/* of srq, or of the shared context's */
 	uint32_t peer_srqn;		/* 0: not known yet */
@@ -80,7 +80,7 @@ struct vrb_xrc_ep {
 
 static inline struct vrb_xrc_ep *vrb_xrc_ep_of(const struct vrb_ep *ep)
 {
-	return fab_container(ep, struct vrb_xrc_ep, ep);
+	return fab_container(ep, struct vrb_xrc_ep, conn.ep);
 }
 
 /* The XRC part of an endpoint's domain. */
@@ -103,7 +103,7 @@ void vrb_xrc_put(struct vrb_domain *domain);
 
 /* From here on: engine's lock held. */
 
-/* The initiator to ep->peer in the most advanced state that ep can use, or can wait for. Nobody sends on it to the SRQ
+/* The initiator to ep's peer in the most advanced state that ep can use, or can wait for. Nobody sends on it to the SRQ
  * that ep will send to (peer_srqn). tag: the tag of the peer's XRC domain, which the initiator's tag must equal; NULL:
  * any. NULL: there is none. */
 struct vrb_ini *vrb_ini_find(const struct vrb_ep *ep, const uint32_t *tag);
@@ -158,7 +158,7 @@ int vrb_xrc_up_accept(struct vrb_ep *ep);
 /* The peer has refused ep's request without a word of our handshake: if upstream may be there, make another attempt in
  * its way. False: it is not. */
 bool vrb_xrc_up_try(struct vrb_ep *ep, const struct rdma_cm_event *event);
-/* Handle an event of ep->id. */
+/* Handle an event of ep's id. */
 void vrb_xrc_up_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
 /* Close the other ids of the handshake. Idempotent. */
 void vrb_xrc_up_end(struct vrb_ep *ep);

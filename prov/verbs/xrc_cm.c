@@ -68,16 +68,16 @@ const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt)
 /* Make the provider's part of a REQ or REP; it is after the application's data. */
 static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep)
 {
-	const struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	bool shared = x->ini->state == VRB_INI_READY;
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	xrc_cm_give(ep->cm_data, (struct vrb_xrc_wire) {
+	xrc_cm_give(x->conn.cm_data, (struct vrb_xrc_wire) {
 		.flags = (shared ? VRB_XRC_SHARED : 0) | (ep->srx ? VRB_XRC_SRX : 0), .srqn = x->srqn,
 		.tgt = x->tgt->qp->qp_num,
 		.pair = shared ? x->ini->tgt : x->ini->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
 	});
-	param.private_data_len = sizeof(ep->cm_data);
+	param.private_data_len = sizeof(x->conn.cm_data);
 	param.qp_num = x->ini->qp->qp_num;
 	param.srq = 1;
 	return param;
@@ -85,10 +85,12 @@ static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep)
 
 static int data_fits(const struct vrb_ep *ep)
 {
-	if (ep->cm_data[0] <= VRB_XRC_DATA_MAX)
+	const struct vrb_conn_ep *conn = vrb_conn_of(ep);
+
+	if (conn->cm_data[0] <= VRB_XRC_DATA_MAX)
 		return 0;
 	VRB_WARN(FI_LOG_EP_CTRL, "%u bytes of connection data: over XRC at most %d can be sent (FI_OPT_CM_DATA_SIZE)\n",
-		 ep->cm_data[0], VRB_XRC_DATA_MAX);
+		 conn->cm_data[0], VRB_XRC_DATA_MAX);
 	return -FI_EINVAL;
 }
 
@@ -98,7 +100,7 @@ static void refuse(struct vrb_ep *ep, uint8_t flags)
 	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 
 	xrc_cm_give(data, (struct vrb_xrc_wire) { .flags = flags });
-	rdma_reject(ep->id, data, sizeof(data));
+	rdma_reject(vrb_conn_of(ep)->id, data, sizeof(data));
 }
 
 /* ---- initiators ---- */
@@ -135,7 +137,7 @@ static int xrc_cm_pick(struct vrb_ep *ep, const uint32_t *tag, bool may_wait)
 		fab_timer_start(ep->base.engine, &x->timer, fab_now_ns() + WAIT_NS);
 		return -FI_EINPROGRESS;
 	}
-	ini = vrb_ini_make(ep, ep->id, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
+	ini = vrb_ini_make(ep, x->conn.id, tag ? VRB_INI_ACCEPTING : VRB_INI_CONNECTING);
 	if (!ini)
 		return -errno;
 	if (tag)
@@ -160,7 +162,7 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 	if (ret == -FI_EINPROGRESS)
 		return;
 	if (!ret) {
-		vrb_xrc_ep_of(ep)->tgt = vrb_tgt_make(ep, ep->id);
+		vrb_xrc_ep_of(ep)->tgt = vrb_tgt_make(ep, vrb_conn_of(ep)->id);
 		ret = vrb_xrc_ep_of(ep)->tgt ? 0 : -errno;
 	}
 	if (ret) {
@@ -192,7 +194,7 @@ static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	if (!(rep->flags & VRB_XRC_SHARED))
-		return vrb_tgt_connect(ep, ep->id, x->tgt, rep->pair);
+		return vrb_tgt_connect(ep, x->conn.id, x->tgt, rep->pair);
 	vrb_tgt_put(ep, x->tgt);
 	x->tgt = vrb_xrc_is_taken(ep, rep->pair) ? NULL : vrb_tgt_open(ep, rep->pair);
 	return x->tgt ? 0 : -FI_ECONNABORTED;
@@ -208,24 +210,24 @@ static void on_response(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	if (ep->state != VRB_EP_CONNECTING)
 		return;
 	if (!xrc_cm_take(event->param.conn.private_data, event->param.conn.private_data_len, &rep)) {
-		rdma_reject(ep->id, NULL, 0);
+		rdma_reject(x->conn.id, NULL, 0);
 		vrb_xrc_give_up(ep, FI_ECONNREFUSED, event, "the peer is not an XRC endpoint of this provider");
 		return;
 	}
 	x->peer_srqn = rep.srqn;
 	x->peer_shares = rep.flags & VRB_XRC_SRX;
 	if (made) {
-		ret = vrb_ini_connect(ep, ep->id, rep.tgt);
+		ret = vrb_ini_connect(ep, x->conn.id, rep.tgt);
 		x->ini->tag = rep.tag;
 	}
 	if (!ret)
 		ret = settle_target(ep, &rep);
 	if (!ret)
 		vrb_xrc_join(ep);
-	if (!ret && rdma_establish(ep->id))
+	if (!ret && rdma_establish(x->conn.id))
 		ret = -errno;
 	if (ret) {
-		rdma_reject(ep->id, NULL, 0);
+		rdma_reject(x->conn.id, NULL, 0);
 		vrb_xrc_give_up(ep, -ret, event, "XRC queue pairs");
 		return;
 	}
@@ -266,18 +268,19 @@ void vrb_xrc_renew(struct vrb_ep *ep)
 
 static void ask_again(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	union fab_any_addr from = { 0 };
 	struct rdma_cm_id *id;
 
-	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
+	memcpy(&from, rdma_get_local_addr(conn->id), fab_any_addr_len(rdma_get_local_addr(conn->id)));
 	fab_addr_set_port(&from.sa, 0);
-	if (rdma_create_id(ep->id->channel, &id, &ep->sink, vrb_port_space(&ep->peer.sa))) {
+	if (rdma_create_id(conn->id->channel, &id, &conn->sink, vrb_port_space(&conn->peer.sa))) {
 		vrb_xrc_give_up(ep, errno, NULL, "rdma_create_id");
 		return;
 	}
-	rdma_destroy_id(ep->id);
-	ep->id = id;
-	if (rdma_resolve_addr(ep->id, &from.sa, &ep->peer.sa, VRB_RESOLVE_MS))
+	rdma_destroy_id(conn->id);
+	conn->id = id;
+	if (rdma_resolve_addr(conn->id, &from.sa, &conn->peer.sa, VRB_RESOLVE_MS))
 		vrb_xrc_give_up(ep, errno, NULL, "rdma_resolve_addr");
 }
 
@@ -299,18 +302,18 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	struct vrb_xrc_wire req;
 	int ret;
 
-	xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req);
+	xrc_cm_take(x->conn.cm_data, sizeof(x->conn.cm_data), &req);
 	x->peer_srqn = req.srqn;
 	x->peer_shares = req.flags & VRB_XRC_SRX;
 	ret = xrc_cm_pick(ep, &req.tag, may_wait);
 	if (ret)
 		return ret;
 	if (is_maker(ep))
-		ret = vrb_ini_connect(ep, ep->id, req.tgt);
+		ret = vrb_ini_connect(ep, x->conn.id, req.tgt);
 	if (ret)
 		return ret;
 	param = xrc_conn_param(ep);
-	return rdma_accept(ep->id, &param) ? -errno : 0;
+	return rdma_accept(x->conn.id, &param) ? -errno : 0;
 }
 
 int vrb_xrc_accept(struct vrb_ep *ep)
@@ -323,21 +326,21 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 		return ret;
 	if (x->up)
 		return vrb_xrc_up_accept(ep);
-	if (!xrc_cm_take(ep->cm_data, sizeof(ep->cm_data), &req)) {
+	if (!xrc_cm_take(x->conn.cm_data, sizeof(x->conn.cm_data), &req)) {
 		VRB_WARN(FI_LOG_EP_CTRL,
 			 "fi_accept over XRC: the peer is no XRC endpoint of this provider, nor of upstream's\n");
 		refuse(ep, 0);
 		return -FI_EPROTO;
 	}
 	if (!(req.flags & VRB_XRC_SHARED))
-		x->tgt = vrb_tgt_make(ep, ep->id);
+		x->tgt = vrb_tgt_make(ep, x->conn.id);
 	else if (!vrb_xrc_is_taken(ep, req.pair))
 		x->tgt = vrb_tgt_open(ep, req.pair);
 	if (!x->tgt && (req.flags & VRB_XRC_SHARED)) {
 		refuse_target(ep);
 		return -FI_ECONNABORTED;
 	}
-	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, ep->id, x->tgt, req.pair);
+	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->conn.id, x->tgt, req.pair);
 	if (!ret) {
 		vrb_xrc_join(ep);
 		ret = xrc_cm_answer(ep, true);
@@ -356,7 +359,7 @@ void vrb_xrc_timer(struct fab_timer *timer)
 {
 	struct vrb_xrc_ep *x = fab_container(timer, struct vrb_xrc_ep, timer);
 	bool told = fab_list_empty(&x->wait);	/* false: the endpoint is still waiting, and its time is over */
-	struct vrb_ep *ep = &x->ep;
+	struct vrb_ep *ep = &x->conn.ep;
 	int ret;
 
 	fab_list_remove(&x->wait);

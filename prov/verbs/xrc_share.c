@@ -154,8 +154,8 @@ static bool may_meet(const struct vrb_ini *ini, const struct vrb_ep *ep)
 
 		if (x->peer_shares && (!user->peer_srqn || user->peer_srqn == x->peer_srqn))
 			return true;
-		if (!x->peer_srqn && user->peer_shares && (user->ep.state != VRB_EP_CONNECTED ||
-							   fab_addr_equal(&user->ep.peer.sa, &ep->peer.sa)))
+		if (!x->peer_srqn && user->peer_shares && (user->conn.ep.state != VRB_EP_CONNECTED ||
+							   fab_addr_equal(&user->conn.peer.sa, &x->conn.peer.sa)))
 			return true;
 	}
 	return false;
@@ -164,7 +164,7 @@ static bool may_meet(const struct vrb_ini *ini, const struct vrb_ep *ep)
 static bool xrc_share_suits(const struct vrb_ini *ini, const struct vrb_ep *ep, const uint32_t *tag)
 {
 	return ini->state != VRB_INI_OLD && ini->size >= ep->sq_size &&
-	       fab_addr_equal_host(&ini->node.sa, &ep->peer.sa) &&
+	       fab_addr_equal_host(&ini->node.sa, &vrb_conn_of(ep)->peer.sa) &&
 	       (!tag || ini->state == VRB_INI_CONNECTING || ini->tag == *tag) && !may_meet(ini, ep) &&
 	       works(ini);
 }
@@ -210,7 +210,7 @@ struct vrb_ini *vrb_ini_make(struct vrb_ep *ep, struct rdma_cm_id *id, enum vrb_
 	if (qp_step(ep, id, ini->qp, IBV_QPS_INIT, 0, 0))
 		goto destroy_qp;
 	ini->engine = ep->base.engine;
-	ini->node = ep->peer;
+	ini->node = vrb_conn_of(ep)->peer;
 	ini->state = state;
 	ini->size = base.cap.max_send_wr;
 	ini->maker = ep;

@@ -53,15 +53,16 @@ static bool up_take(const void *data, size_t len, struct vrb_xrc_up_wire *wire)
 }
 
 /* The parameters of a request or an answer. data has room for VRB_CM_DATA_MAX + 1 bytes; those of the application are
- * ep->cm_data, and only in the first request and its answer. */
+ * cm_data, and only in the first request and its answer. */
 static struct rdma_conn_param up_param(struct vrb_ep *ep, struct vrb_xrc_up_wire wire, uint32_t qpn, uint8_t *data)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct rdma_conn_param param = vrb_cm_param(ep);
 	uint8_t len = sizeof(wire);
 
 	if (!wire.reciprocal) {
-		memcpy(data + len, ep->cm_data, ep->cm_data[0] + 1u);
-		len += (uint8_t) (ep->cm_data[0] + 1);
+		memcpy(data + len, conn->cm_data, conn->cm_data[0] + 1u);
+		len += (uint8_t) (conn->cm_data[0] + 1);
 	}
 	wire.version = VRB_XRC_UP_VERSION;
 	wire.port = htons(wire.port);
@@ -84,13 +85,14 @@ static void up_failed(struct vrb_ep *ep, int err, const struct rdma_cm_event *ev
 
 static void up_connected(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	const struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	size_t len;
 	const void *data;
 
 	if (!up->sends || !up->receives || ep->state != VRB_EP_CONNECTING)
 		return;
-	data = vrb_cm_unpack(ep->cm_data, sizeof(ep->cm_data), &len);	/* connecting: of the peer's answer */
+	data = vrb_cm_unpack(conn->cm_data, sizeof(conn->cm_data), &len);	/* connecting: of the peer's answer */
 	vrb_cm_up(ep, ep->base.info->handle ? NULL : data, ep->base.info->handle ? 0 : len);
 }
 
@@ -114,6 +116,7 @@ static void up_ask(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_xrc_up_w
 /* The answer to our request. */
 static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct rdma_cm_event *event)
 {
+	struct vrb_conn_ep *own = vrb_conn_of(ep);
 	const struct rdma_conn_param *conn = &event->param.conn;
 	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	struct vrb_xrc_up_wire rep;
@@ -135,7 +138,7 @@ static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct r
 		return;
 	}
 	if (!rep.reciprocal)
-		memcpy(ep->cm_data, (const uint8_t *) conn->private_data + DATA_AT, sizeof(ep->cm_data) - DATA_AT);
+		memcpy(own->cm_data, (const uint8_t *) conn->private_data + DATA_AT, sizeof(own->cm_data) - DATA_AT);
 	up->sends = true;
 	up_connected(ep);
 }
@@ -184,7 +187,7 @@ bool vrb_xrc_up_try(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	if (data && len >= VRB_XRC_AT + sizeof(magic))
 		memcpy(&magic, data + VRB_XRC_AT, sizeof(magic));
 	if (ep->state != VRB_EP_CONNECTING || ep->base.info->handle || event->status != REJ_CONSUMER ||
-	    magic == htons(VRB_XRC_MAGIC) || ep->peer.sa.sa_family == FAB_AF_IB)
+	    magic == htons(VRB_XRC_MAGIC) || vrb_conn_of(ep)->peer.sa.sa_family == FAB_AF_IB)
 		return false;
 	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
 	if (!vrb_xrc_ep_of(ep)->up)
@@ -201,7 +204,7 @@ static int listen_at(struct vrb_ep *ep, enum rdma_port_space space, union fab_an
 {
 	int ret;
 
-	if (rdma_create_id(ep->id->channel, id, &vrb_xrc_ep_of(ep)->up->sink, space)) {
+	if (rdma_create_id(vrb_conn_of(ep)->id->channel, id, &vrb_xrc_ep_of(ep)->up->sink, space)) {
 		*id = NULL;
 		return -errno;
 	}
@@ -227,12 +230,13 @@ static void close_ports(struct vrb_xrc_up *up)
 /* Listen to both services at one port. 0 or -errno. */
 static int up_listen(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	union fab_any_addr addr = { 0 };
 	int ret = 0;
 
 	for (int i = 0; i < PORT_TRIES; i++) {
-		memcpy(&addr, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
+		memcpy(&addr, rdma_get_local_addr(conn->id), fab_any_addr_len(rdma_get_local_addr(conn->id)));
 		fab_addr_set_port(&addr.sa, 0);
 		ret = listen_at(ep, RDMA_PS_TCP, &addr, &up->port[STREAM]);
 		if (!ret)
@@ -252,7 +256,7 @@ static void up_begin(struct vrb_ep *ep)
 	if (ret)
 		up_failed(ep, -ret, NULL, "a port for the peer's request");
 	else
-		up_ask(ep, ep->id, vrb_xrc_ep_of(ep)->up->req);
+		up_ask(ep, vrb_conn_of(ep)->id, vrb_xrc_ep_of(ep)->up->req);
 }
 
 /* The peer's reciprocal request, or somebody else's. */
@@ -263,7 +267,7 @@ static void up_called_back(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	int ret;
 
 	if (!up_take(event->param.conn.private_data, event->param.conn.private_data_len, &req) || !req.reciprocal ||
-	    req.tag != up->req.tag || up->told || !fab_addr_equal_host(rdma_get_peer_addr(event->id), &ep->peer.sa)) {
+	    req.tag != up->req.tag || up->told || !fab_addr_equal_host(rdma_get_peer_addr(event->id), ep->peer_sa)) {
 		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "a request that is not the peer's reciprocal one came to an XRC "
 			"endpoint that is connecting: refused\n");
 		up->unwanted = event->id;
@@ -284,11 +288,12 @@ static void up_called_back(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 int vrb_xrc_up_open(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_xrc_up_wire req;
 	uint16_t magic;
 
-	memcpy(&magic, ep->cm_data + VRB_XRC_AT, sizeof(magic));
-	if (magic == htons(VRB_XRC_MAGIC) || !up_take(ep->cm_data, sizeof(ep->cm_data), &req) || req.reciprocal)
+	memcpy(&magic, conn->cm_data + VRB_XRC_AT, sizeof(magic));
+	if (magic == htons(VRB_XRC_MAGIC) || !up_take(conn->cm_data, sizeof(conn->cm_data), &req) || req.reciprocal)
 		return 0;
 	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
 	if (!vrb_xrc_ep_of(ep)->up)
@@ -304,14 +309,15 @@ static void up_acknowledged(struct vrb_cm_sink *sink);
 /* Send the reciprocal request. */
 static void up_call_back(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
 	union fab_any_addr from = { 0 }, to = { 0 };
 
-	memcpy(&from, rdma_get_local_addr(ep->id), fab_any_addr_len(rdma_get_local_addr(ep->id)));
-	memcpy(&to, &ep->peer, fab_any_addr_len(&ep->peer.sa));
+	memcpy(&from, rdma_get_local_addr(conn->id), fab_any_addr_len(rdma_get_local_addr(conn->id)));
+	memcpy(&to, &conn->peer, fab_any_addr_len(&conn->peer.sa));
 	fab_addr_set_port(&from.sa, 0);
 	fab_addr_set_port(&to.sa, up->req.port);
-	if (rdma_create_id(ep->id->channel, &up->back, &up->sink, RDMA_PS_TCP)) {
+	if (rdma_create_id(conn->id->channel, &up->back, &up->sink, RDMA_PS_TCP)) {
 		up->back = NULL;
 		up_failed(ep, errno, NULL, "rdma_create_id");
 	} else if (rdma_resolve_addr(up->back, &from.sa, &to.sa, VRB_RESOLVE_MS)) {
@@ -321,13 +327,14 @@ static void up_call_back(struct vrb_ep *ep)
 
 int vrb_xrc_up_accept(struct vrb_ep *ep)
 {
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_xrc_up *up = vrb_xrc_ep_of(ep)->up;
-	int ret = up_accept(ep, ep->id, &up->req);
+	int ret = up_accept(ep, conn->id, &up->req);
 
 	up->sink.event = up_event;
 	if (ret) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept of a request of upstream's over XRC: %s\n", strerror(-ret));
-		rdma_reject(ep->id, NULL, 0);
+		rdma_reject(conn->id, NULL, 0);
 		return ret;
 	}
 	if (up->receives)
@@ -369,7 +376,7 @@ void vrb_xrc_up_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		up->receives = true;
 		up_call_back(ep);
 	} else {
-		up_other(ep, ep->id, event);
+		up_other(ep, vrb_conn_of(ep)->id, event);
 	}
 }
 
@@ -383,7 +390,7 @@ static void up_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event
 		up_called_back(ep, event);
 	} else if (event->event == RDMA_CM_EVENT_ROUTE_RESOLVED) {
 		up_ask(ep, up->back, (struct vrb_xrc_up_wire) {
-			.reciprocal = 1, .port = ntohs(rdma_get_src_port(ep->id)), .tag = up->req.tag,
+			.reciprocal = 1, .port = ntohs(rdma_get_src_port(vrb_conn_of(ep)->id)), .tag = up->req.tag,
 		});
 	} else if (event->event == RDMA_CM_EVENT_ESTABLISHED && !ep->base.info->handle) {
 		up->receives = true;

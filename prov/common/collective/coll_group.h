@@ -48,6 +48,13 @@ struct fab_group {
 	fi_addr_t member[];
 };
 
+/* True if the group was joined and no call has succeeded: others may still be in the join, or its messages in their
+ * queues. */
+static inline bool fab_group_just_joined(const struct fab_group *group)
+{
+	return group->state == FAB_GROUP_JOINED && !group->used;
+}
+
 /* A message of a step. */
 struct fab_coll_message {
 	struct fab_hook hook;

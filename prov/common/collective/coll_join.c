@@ -59,8 +59,7 @@ static int mc_close(struct fid *fid)
 
 	fab_engine_lock(engine);
 	coll->slot[group->mc.fi_addr & ~FAB_GROUP_ADDR] = NULL;
-	/* where no call has succeeded, others may still be in the join, or its messages in their queues */
-	if (!fab_list_empty(&group->ops) || (group->state == FAB_GROUP_JOINED && !group->used))
+	if (!fab_list_empty(&group->ops) || fab_group_just_joined(group))
 		fab_group_fail(group, FI_ECANCELED);
 	/* a message that comes for it yet is of a call that this member has not made, and will not */
 	if (group->state == FAB_GROUP_JOINED)

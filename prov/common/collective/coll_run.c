@@ -143,8 +143,7 @@ void fab_group_fail(struct fab_group *group, int err)
 
 	if (group->state == FAB_GROUP_FAILED)
 		return;
-	/* where no call has succeeded, messages of the join may wait at members that take part in another one */
-	group->join_aborted |= group->state == FAB_GROUP_JOINED && !group->used;
+	group->join_aborted |= fab_group_just_joined(group);
 	group->state = FAB_GROUP_FAILED;
 	group->id = tag;
 	group->err = err;
