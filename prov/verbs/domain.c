@@ -28,6 +28,8 @@ static int domain_close(struct fid *fid)
 		VRB_WARN(FI_LOG_DOMAIN, "ibv_dealloc_pd on %s: %s\n", domain->dev->name, strerror(ret));
 	if (domain->channel)
 		rdma_destroy_event_channel(domain->channel);
+	vrb_ep_free_late(domain);
+	pthread_mutex_destroy(&domain->late_lock);
 	pthread_mutex_destroy(&domain->lock);
 	free(domain);
 	return 0;
@@ -89,6 +91,8 @@ static int domain_init(struct vrb_domain *domain, struct fab_fabric *fabric, con
 	pthread_mutex_init(&domain->lock, NULL);
 	fab_list_init(&domain->pollers);
 	fab_list_init(&domain->unanswered);
+	pthread_mutex_init(&domain->late_lock, NULL);
+	fab_list_init(&domain->late);
 	return 0;
 }
 

@@ -173,8 +173,8 @@ static void drain(struct vrb_ep *ep)
 	while ((ep->tx_head != ep->tx_tail || ep->rx_cnt) && fab_now_ns() < end)
 		fab_engine_run(ep->base.engine);
 	if (ep->tx_head != ep->tx_tail || ep->rx_cnt)
-		VRB_WARN(FI_LOG_EP_CTRL, "device %s did not flush its queues: the completions of %u sends and %u "
-			 "receives are lost\n",
+		VRB_WARN(FI_LOG_EP_CTRL, "device %s has not flushed its queues: the completions of %u sends and %u "
+			 "receives may be lost\n",
 			 vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head, ep->rx_cnt);
 }
 
@@ -237,11 +237,38 @@ static void leave_qp(struct vrb_ep *ep)
 	fab_engine_unlock(ep->base.engine);
 }
 
+static void ep_free(struct vrb_ep *ep)
+{
+	free(ep->tx);
+	free(ep);
+}
+
+void vrb_ep_free_late(struct vrb_domain *domain)
+{
+	while (!fab_list_empty(&domain->late))
+		ep_free(fab_container(fab_list_pop_front(&domain->late), struct vrb_ep, on_hw));
+}
+
+/* End requests that the device has not flushed. It may report them yet, so the memory of the endpoint stays until no
+ * completion queue of the domain is left. True if there are any. Lock held. */
+static bool keep_late(struct vrb_ep *ep)
+{
+	struct vrb_domain *domain = vrb_domain_of(ep);
+
+	if (ep->tx_head == ep->tx_tail)
+		return false;
+	vrb_requests_lost(ep, FI_ECANCELED, "the endpoint was closed, and the device has not flushed its queue pair");
+	pthread_mutex_lock(&domain->late_lock);
+	fab_list_add_tail(&domain->late, &ep->on_hw);
+	pthread_mutex_unlock(&domain->late_lock);
+	return true;
+}
+
 static int ep_close(struct fid *fid)
 {
 	struct vrb_ep *ep = vrb_ep_of(fid);
 	int ret = fab_ep_check_close(&ep->base);
-	bool unanswered;
+	bool unanswered, late;
 
 	if (ret)
 		return ret;
@@ -250,6 +277,7 @@ static int ep_close(struct fid *fid)
 	vrb_ep_stop(ep);
 	if (!unanswered)
 		destroy_qp(ep);
+	late = keep_late(ep);
 	fab_engine_unlock(ep->base.engine);
 	if (unanswered)
 		leave_qp(ep);
@@ -261,9 +289,9 @@ static int ep_close(struct fid *fid)
 	vrb_unanswered_end(vrb_domain_of(ep), false);
 	fab_stats_peers_fini(&ep->peers);
 	fab_pool_fini(&ep->rx_pool);
-	free(ep->tx);
 	fab_ep_fini(&ep->base);
-	free(ep);
+	if (!late)
+		ep_free(ep);
 	return 0;
 }
 

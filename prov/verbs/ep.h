@@ -62,7 +62,7 @@ struct vrb_ep {
 	bool local_end;			/* this end shut down: flushed operations end with FI_ECANCELED */
 	struct vrb_hw_cq *hw_cq;	/* borrowed, with `reserved` of its entries; NULL before fi_enable */
 	struct vrb_hw_cq *tx_hw;	/* where sends complete if not there: XRC; or NULL */
-	struct fab_list on_hw;		/* in hw_cq->eps while enabled */
+	struct fab_list on_hw;		/* in hw_cq->eps while enabled; in domain->late once closed (keep_late()) */
 	uint32_t reserved;
 	uint32_t inline_max;		/* bytes, with the kind's prefix, like max_msg_size */
 	uint32_t tx_iov_limit, rx_iov_limit;
@@ -102,6 +102,10 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
 /* fi_enable(3). 0, also if it is enabled already; -FI_E*. No lock held. */
 int vrb_ep_enable(struct vrb_ep *ep);
+
+/* Free closed endpoints whose requests the device may have reported until now. The domain has no completion queue any
+ * more. */
+void vrb_ep_free_late(struct vrb_domain *domain);
 
 /* ---- survey.c: the page of the process. Lock held ---- */
 

@@ -206,20 +206,35 @@ static bool is_broken(const struct vrb_hw_cq *hw)
 	return atomic_load(&hw->broken);
 }
 
-void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
+/* End all requests. If the device reports one after all, tx_done() and tx_failed() find that it has ended. */
+static void lose_requests(const struct loss *loss)
 {
-	struct loss loss = { ep, err, why };
+	struct vrb_ep *ep = loss->ep;
 
-	while (ep->tx_head != ep->tx_tail && is_broken(ep->tx_hw ? ep->tx_hw : ep->hw_cq)) {
+	while (ep->tx_head != ep->tx_tail) {
 		struct vrb_tx *tx = &ep->tx[ep->tx_head++ & ep->tx_mask];
 		struct fab_comp comp;
 
+		tx->pos = ep->tx_tail - 1;
 		if (tx->code == FAB_OP_MAX)
 			continue;
 		vrb_count_failed(tx);
 		comp = make_comp(tx->code, tx->context, tx->len);
-		post_fail(ep, tx->code, &comp, err, err, why);
+		post_fail(ep, tx->code, &comp, loss->err, loss->err, loss->why);
 	}
+}
+
+void vrb_requests_lost(struct vrb_ep *ep, int err, const char *why)
+{
+	lose_requests(&(struct loss) { ep, err, why });
+}
+
+void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
+{
+	struct loss loss = { ep, err, why };
+
+	if (is_broken(ep->tx_hw ? ep->tx_hw : ep->hw_cq))
+		lose_requests(&loss);
 	if (ep->rx_cnt && is_broken(ep->hw_cq))
 		lose_receives(&loss);
 }

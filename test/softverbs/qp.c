@@ -366,6 +366,10 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 	sv_resp_flush(qp);
 	if (qp->qp.send_cq)
 		sv_cq_purge(qp->qp.send_cq, qp->qp.qp_num);
+	if (sv_limit("late_flush", 0)) {
+		qp->qp.state = IBV_QPS_RESET;
+		sv_req_flush(qp);
+	}
 	if (qp->qp.recv_cq)
 		sv_cq_purge(qp->qp.recv_cq, qp->qp.qp_num);
 	hold_parts(qp, -1);

@@ -49,12 +49,16 @@ static bool is_read(const struct sv_swqe *wqe)
 /* Complete from the front what is done. The first failure puts the queue pair into error, which flushes the rest. */
 static void complete(struct sv_qp *qp)
 {
+	bool gone = qp->qp.state == IBV_QPS_RESET;	/* it is being destroyed */
+
+	if (qp->qp.state == IBV_QPS_ERR && sv_limit("late_flush", 0))
+		return;
 	while (qp->head != qp->tail && wqe_at(qp, qp->head)->done) {
 		struct sv_swqe *wqe = wqe_at(qp, qp->head++);
 		struct sv_cqe cqe = {
 			.wc = { .wr_id = wqe->wr.wr_id, .status = wqe->status, .opcode = wc_opcode(wqe->wr.opcode),
 				.byte_len = wqe->total, .qp_num = qp->qp.qp_num },
-			.sender = qp, .end = qp->head,
+			.sender = gone ? NULL : qp, .end = qp->head,
 		};
 
 		if (wqe->status || qp->sig_all || (wqe->wr.send_flags & IBV_SEND_SIGNALED))

@@ -238,6 +238,28 @@ static void bad_requests(void)
 	queue_pairs_fail(IBV_EVENT_QP_ACCESS_ERR);
 }
 
+/* A device flushes the queue pair only when it is destroyed, and so reports a request of an endpoint that is gone, in a
+ * queue that others share. The request has ended once. */
+static void flushed_late(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+	char entry[64];
+
+	link_open(&link);
+	more_open(&link, &more);
+	/* meets no receive: it is not over */
+	MUST(fi_send(more.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST(fi_close(&more.a.ep->fid));
+	more.a.ep = NULL;
+	MUST_BE(one_comp(&more.a) == FI_ECANCELED);
+	for (int i = 0; i < 20; i++)
+		link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST_BE(fi_cq_read(more.a.cq, entry, 1) == -FI_EAGAIN);
+	more_close(&more);
+	link_close(&link);
+}
+
 /* ---- a program that reads asynchronous events itself ---- */
 
 /* A thread that waits for one. */
@@ -493,6 +515,8 @@ static const struct vcase cases[] = {
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
+	{ "a queue pair is flushed when it is destroyed", "SOFTVERBS_LIMITS=late_flush=1", flushed_late,
+	  "device soft0 has not flushed its queues" },
 	{ "a program's own asynchronous events", NO_EVENTS, events_are_the_programs, NULL },
 	{ "a program's own asynchronous events, XRC", XRC NO_EVENTS, events_are_the_programs, NULL },
 	{ "many queue pairs fail at once, and no event is read", NO_EVENTS, many_fail, NULL },
