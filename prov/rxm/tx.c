@@ -593,6 +593,18 @@ static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 	fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
 }
 
+/* The provider below has refused an entry. The peer may wait for such a packet, or for the rest of its message, and the
+ * credit for it would be lost, so the connection ends. Where it has ended below, its event comes after all earlier
+ * messages. */
+static __attribute__((noinline)) void refused(struct rxm_conn *conn, struct rxm_tx *tx, int err)
+{
+	bool misses = tx->what == RXM_TX_PACKET && err != FI_ENOTCONN && err != FI_EOPBADSTATE;
+
+	finish(tx, err, "refused by the provider below");
+	if (misses)
+		rxm_conn_fail(conn, err, "a packet for the peer cannot be sent");
+}
+
 /* Post an entry that is in no queue. True: it was posted, or has completed. False: it cannot be posted now, and is
  * first in its queue. */
 INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
@@ -616,7 +628,7 @@ INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 		wait_below(conn, tx);
 		return false;
 	}
-	finish(tx, -ret, "refused by the provider below");
+	refused(conn, tx, -ret);
 	return true;
 }
 
