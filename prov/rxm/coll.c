@@ -113,14 +113,13 @@ const struct fab_coll_net rxm_coll_net = {
 void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 {
 	struct fab_coll *coll = conn->ep->base.coll;
-	int err = rxm_wire_err(pkt->ctrl.ctrl_data);
 
 	if (!conn->coll) {
 		rxm_conn_broken(conn, "a message of a collective, although this endpoint has none");
 		return;
 	}
-	fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, err ? err : FI_ECONNABORTED);
-	rxm_kept_drop_group(conn->ep, conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
+	if (fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, rxm_wire_err(pkt->ctrl.ctrl_data)))
+		rxm_kept_drop_group(conn->ep, conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
 }
 
 bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg)

@@ -447,7 +447,7 @@ static inline void rxm_poller_after(struct rxm_poller *poller)
 
 /* How the collectives of prov/common send and receive over rxm. */
 extern const struct fab_coll_net rxm_coll_net;
-/* COLL_ABORT: a member says that its group has failed. May end the connection. */
+/* COLL_ABORT: a member says that its group has failed, or that it has left it. May end the connection. */
 void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt);
 /* True if a message is for a group that has failed; its sender is told so, and the caller drops the
  * message. */

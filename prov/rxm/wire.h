@@ -23,7 +23,8 @@
  *   WRITTEN     the remote write before this packet has ended, of op.size bytes: op.data is for the target's completion
  *               queue (RXM_FLAG_CQ_DATA). With RXM_FLAG_UNSURE it was sent without waiting for the end of the write,
  *               which may have been refused: the target checks address ctrl.ctrl_data and key op.tag of the write
- *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data
+ *   COLL_ABORT  the group of op.tag (collective.h) has failed, with errno ctrl.ctrl_data; 0: the sender has left it,
+ *               and op.tag is that of its join
  * And in every packet ctrl.conn_id holds credit: the number of packets of the other end that were taken since the last
  * report, requests in its lower half and answers in its upper half.
  */

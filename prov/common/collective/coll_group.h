@@ -35,6 +35,7 @@ struct fab_group {
 	bool closed;
 	bool join_aborted;		/* the join has ended here, but perhaps not at all members */
 	bool used;			/* a call has succeeded */
+	bool whole;			/* a call has succeeded that all members must have made: none is in the join */
 	int err;			/* FAB_GROUP_FAILED: a positive FI_E* */
 	int aborted;			/* a member has reported this failure, and it has not been handled yet; a
 					 * positive FI_E* */
@@ -116,6 +117,10 @@ void fab_group_run(struct fab_group *group);
 /* Fail the group: the running operation ends with err (a positive FI_E*), and the neighbours are told. Does nothing if
  * the group has failed before. */
 void fab_group_fail(struct fab_group *group, int err);
+/* This member makes no more calls. Where another one may be in the join, or be another process now that has not joined,
+ * this member's messages of the join may wait there for a receive, and a later join must not take them: the neighbours
+ * are told. */
+void fab_group_leave(struct fab_group *group);
 /* Take the group out of coll->groups and free it. It has no operations. */
 void fab_group_free(struct fab_group *group);
 /* fab_group.flush: calls fab_group_run(). */

@@ -61,6 +61,7 @@ static int mc_close(struct fid *fid)
 	coll->slot[group->mc.fi_addr & ~FAB_GROUP_ADDR] = NULL;
 	if (!fab_list_empty(&group->ops) || fab_group_just_joined(group))
 		fab_group_fail(group, FI_ECANCELED);
+	fab_group_leave(group);
 	/* a message that comes for it yet is of a call that this member has not made, and will not */
 	if (group->state == FAB_GROUP_JOINED)
 		group->err = FI_ECANCELED;

@@ -87,12 +87,28 @@ static bool is_join(const struct fab_coll_op *op)
 	return op->call.buf == &op->join[0];
 }
 
+/* True if all members have called the operation when it ends here, so that none is in the join any more. */
+static bool needs_all(const struct fab_coll_call *call)
+{
+	switch (call->kind) {
+	case FI_BROADCAST:
+	case FI_SCATTER:
+		return false;
+	case FI_REDUCE:
+	case FI_GATHER:
+		return call->rank == call->root;
+	default:
+		return true;
+	}
+}
+
 /* End an operation. Neither of its messages is under way. */
 static void op_end(struct fab_coll_op *op)
 {
 	fab_list_remove(&op->link);
 	op->group->coll->op_cnt--;
 	op->group->used |= !op->err && !is_join(op);
+	op->group->whole |= !op->err && !is_join(op) && needs_all(&op->call);
 	if (is_join(op))
 		join_done(op);
 	else
@@ -123,15 +139,20 @@ static void op_fail(struct fab_coll_op *op, int err)
 	message_cancel(op->group, &op->out, step->to);
 }
 
-static void tell_neighbours(const struct fab_group *group, uint64_t tag)
+static void tell_neighbours(const struct fab_group *group, uint64_t tag, int err)
 {
 	struct fab_coll *coll = group->coll;
 
 	for (uint64_t by = 1; by < group->cnt; by *= 2) {
-		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, group->err);
-		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag,
-				 group->err);
+		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, err);
+		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag, err);
 	}
+}
+
+void fab_group_leave(struct fab_group *group)
+{
+	if (group->state == FAB_GROUP_JOINED && !group->whole)
+		tell_neighbours(group, group->hash, 0);
 }
 
 /* Fail the group once; see coll_group.h. */
@@ -144,6 +165,8 @@ void fab_group_fail(struct fab_group *group, int err)
 	if (group->state == FAB_GROUP_FAILED)
 		return;
 	group->join_aborted |= fab_group_just_joined(group);
+	if (!group->join_aborted)
+		fab_group_leave(group);
 	group->state = FAB_GROUP_FAILED;
 	group->id = tag;
 	group->err = err;
@@ -151,10 +174,10 @@ void fab_group_fail(struct fab_group *group, int err)
 		fi_strerror(err));
 	if (op)
 		op_fail(op, err);
-	tell_neighbours(group, tag);
+	tell_neighbours(group, tag, err);
 	/* a member that left the join may have taken our message for one of its next join */
 	if (group->join_aborted)
-		tell_neighbours(group, group->hash);
+		tell_neighbours(group, group->hash, err);
 }
 
 /* ---- running ---- */
@@ -438,10 +461,27 @@ static bool coll_is_meant(const struct fab_group *group, uint64_t tag)
 	return tag == group->id || (group->state != FAB_GROUP_FAILED && tag == group->hash);
 }
 
-void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
+/* True if a join with this tag is under way. */
+static bool coll_joins(const struct fab_coll *coll, uint64_t tag)
 {
 	struct fab_list *link;
 
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, const struct fab_group, link);
+
+		if (group->state == FAB_GROUP_JOINING && group->hash == tag)
+			return true;
+	}
+	return false;
+}
+
+bool fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
+{
+	struct fab_list *link;
+
+	/* a member that is still in the join needs what waits for its next steps */
+	if (!err)
+		return !coll_joins(coll, fab_group_bits(tag));
 	for (link = coll->groups.prev; link != &coll->groups; link = link->prev) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 
@@ -453,8 +493,9 @@ void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 			group->join_aborted = group->state == FAB_GROUP_JOINED && fab_group_bits(tag) != group->id;
 			fab_engine_flush_later(coll->ep->engine, &group->flush);
 		}
-		return;
+		break;
 	}
+	return true;
 }
 
 /* The error of the failed group with this tag; 0 if it has not failed. */

@@ -45,8 +45,8 @@ struct fab_coll_net {
 	int (*watch)(struct fab_ep *ep, fi_addr_t member);
 	/* The number of the process with which there is a connection (fab_coll_met()). 0: there is none. */
 	uint64_t (*life)(struct fab_ep *ep, fi_addr_t member);
-	/* Tell member, if possible, that the group of this tag has failed with err. May be called while a message is
-	 * parsed. */
+	/* Tell member, if possible, that the group of this tag has failed with err; or, err 0: that this end has left a
+	 * group whose join has this tag. There it is fab_coll_aborted(). May be called while a message is parsed. */
 	void (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
 	/* Drop the messages of this tag's group that no receive has taken, as far as they came by connections that have
 	 * ended. */
@@ -72,8 +72,9 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err);
 /* There is a connection with a peer. life: the number of its process, another one for each; not 0. A group of which an
  * earlier process at this address is a member fails. */
 void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life);
-/* A peer has reported that the group of this tag has failed with err. */
-void fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err);
+/* A peer has reported that the group of this tag has failed with err (a positive FI_E*), or that it has left the group
+ * (0). True: the caller drops what came from the peer with this tag and no receive has taken. */
+bool fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err);
 /* Decide about a message that no receive matches. True: its group has failed, and the sender has been told; the
  * provider drops the message. False: the provider keeps it. */
 bool fab_coll_refuses(struct fab_coll *coll, fi_addr_t peer, uint64_t tag);

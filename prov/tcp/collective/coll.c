@@ -23,14 +23,13 @@
 
 /* ---- events of the network ---- */
 
-/* The peer waits for nothing of a group that has failed: what it sent is not wanted either. */
+/* A group has failed, or the peer has left it: what the peer sent is not wanted. */
 static void coll_aborted(struct tcp_conn *conn, uint64_t tag)
 {
 	struct fab_coll *coll = conn->ep->base.coll;
 
-	if (coll)
-		fab_coll_aborted(coll, conn->fi_addr, tag, (int) fab_max(tag >> ERR_SHIFT & ERR_MASK, (uint64_t) 1));
-	tcp_rx_drop_group(conn->ep, conn, tag & FAB_COLL_GROUP_BITS);
+	if (!coll || fab_coll_aborted(coll, conn->fi_addr, tag, (int) (tag >> ERR_SHIFT & ERR_MASK)))
+		tcp_rx_drop_group(conn->ep, conn, tag & FAB_COLL_GROUP_BITS);
 }
 
 void tcp_coll_start(struct tcp_conn *conn)

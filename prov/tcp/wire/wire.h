@@ -296,7 +296,7 @@ struct tcp_rts {
 /* op_data of TCP_WIRE_COLL */
 #define TCP_COLL_MSG		0	/* a message: matches receives of collectives by sender and tag */
 #define TCP_COLL_ABORT		1	/* no payload: the group of the tag has failed; bits 8 to 23 of the tag are an
-					 * FI_E* */
+					 * FI_E*; 0: the sender has left it, and the tag is that of its join */
 
 /*
  * Bits of the tag (prov/common/collective/collective.h):
