@@ -39,6 +39,7 @@ static uint32_t lives[NET_NODES];
 /* Additions to the common number of a node, of any of its lives: a call may wait for the next one. */
 static uint32_t adds[NET_NODES];
 static bool added[NET_NODES][OPS];		/* this value was fetched from it */
+static uint32_t beyond[NET_NODES];		/* bytes behind the region that accesses have named, at most */
 static uint32_t bad_cnt[NET_NODES], late_cnt[NET_NODES];	/* refused after their completion: due, and seen */
 
 void judge_begin(const struct program *what)
@@ -51,6 +52,7 @@ void judge_begin(const struct program *what)
 	memset(lives, 0, sizeof(lives));
 	memset(adds, 0, sizeof(adds));
 	memset(added, 0, sizeof(added));
+	memset(beyond, 0, sizeof(beyond));
 	memset(bad_cnt, 0, sizeof(bad_cnt));
 	memset(late_cnt, 0, sizeof(late_cnt));
 	op_cnt = open_cnt = 0;
@@ -131,27 +133,47 @@ void op_free(struct op *op)
 	op->buf = op->want = NULL;
 }
 
+#define GUARD_MIN	4096U	/* bytes behind a region that are looked at in any case */
+#define RUN	16		/* bytes that are made or compared together, as vectors */
+
+/* The first of the RUN bytes at i, a multiple of RUN. Each is larger by 7 than the one before. */
 static uint8_t byte_at(uint32_t id, uint32_t i)
 {
 	return (uint8_t) (id * 31 + i * 7 + (i >> 8));
 }
 
+static void run_fill(uint8_t *buf, uint8_t first)
+{
+	for (unsigned i = 0; i < RUN; i++)
+		buf[i] = (uint8_t) (first + i * 7);
+}
+
 void op_fill(uint8_t *buf, uint32_t id, uint32_t len)
 {
-	for (uint32_t i = 0; i < len; i++)
-		buf[i] = byte_at(id, i);
+	uint8_t rest[RUN];
+	uint32_t i;
+
+	for (i = 0; i + RUN <= len; i += RUN)
+		run_fill(buf + i, byte_at(id, i));
+	run_fill(rest, byte_at(id, i));
+	memcpy(buf + i, rest, len - i);
 	memcpy(buf, &id, fab_min(len, (uint32_t) sizeof(id)));
 }
 
 bool op_is_filled(const uint8_t *buf, uint32_t id, uint32_t len)
 {
-	uint8_t wrong = 0;
+	uint8_t want[RUN];
 
 	if (memcmp(buf, &id, fab_min(len, (uint32_t) sizeof(id))))
 		return false;
-	for (uint32_t i = sizeof(id); i < len; i++)
-		wrong |= buf[i] ^ byte_at(id, i);
-	return !wrong;
+	for (uint32_t i = 0; i < len; i += RUN) {
+		uint32_t from = i ? 0 : sizeof(id);
+
+		run_fill(want, byte_at(id, i));
+		if (from < len - i && memcmp(buf + i + from, want + from, fab_min(len - i, (uint32_t) RUN) - from))
+			return false;
+	}
+	return true;
 }
 
 /* ---- messages ---- */
@@ -392,6 +414,7 @@ void judge_posted(struct op *op)
 		break;
 	case ACT_BAD:
 		bad_cnt[op->node] += op->way == PLAIN;
+		beyond[op->peer] = fab_max(beyond[op->peer], op->len);
 		break;
 	}
 }
@@ -556,7 +579,7 @@ static void check_node(unsigned n)
 	static const uint8_t zeros[SLOT_LEN];
 	bool any = false;
 
-	if (memcmp(memory[n]->cells.guard, zeros, SLOT_LEN))
+	if (memcmp(memory[n]->cells.guard, zeros, fab_min(GUARD_MIN + beyond[n], (uint32_t) SLOT_LEN)))
 		judge_wrong("node %u: bytes behind the region were written", n);
 	for (unsigned i = 0; i < program->nodes; i++)
 		any |= judge_doubts(n, i);

@@ -12,6 +12,8 @@
 #include "base/bits.h"
 #include "seeds/seeds.h"
 #include "sim/net.h"
+#include "rxm/rxm.h"
+#include "tcp/params/params.h"
 
 #define RECV_LEN	100000
 
@@ -19,6 +21,12 @@
 #define HAVE_DATAGRAMS	true
 #else
 #define HAVE_DATAGRAMS	false
+#endif
+
+#if defined(HAVE_RXM) && !defined(HAVE_RXM_DL)
+#define HAVE_LAYER	true
+#else
+#define HAVE_LAYER	false
 #endif
 
 static const char *const names[ACT_KINDS] = {
@@ -195,8 +203,9 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 	program->keys = seeds_draw(state, 16) ? 0 : 1 + seeds_draw(state, 2);
 	program->group = !program->keys && !seeds_draw(more, 4);
 	program->msg = !program->keys && !program->group && !seeds_draw(more, 4);
-	program->rxm = !program->keys && !program->msg && !seeds_draw(more, program->group ? 8 : 4);
+	program->rxm = !program->keys && !program->msg && !seeds_draw(more, program->group ? 8 : 4) && HAVE_LAYER;
 	program->ordered &= !program->rxm;
+	program->once = program->group && program->faults && fab_mix64(program->seed ^ 0x5eed5) % 2;
 	special = program->keys || program->group || program->msg || program->rxm;
 	program->dgram = HAVE_DATAGRAMS && !special && !seeds_draw(more, 3);
 	if (!special && !program->dgram && !seeds_draw(more, 3))
@@ -206,6 +215,32 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 	program->group = seeds_draw(more, 2);
 	program->ipv6 = seeds_draw(more, 2);
 	program->strangers = !seeds_draw(more, 3);
+}
+
+/* Draw the network and the parameters. */
+static void network_make(struct program *program)
+{
+	static const uint32_t segment[] = { 1 << 20, 1460, 100, 7 }, room[] = { 200000, 5000, 300 };
+	static const uint32_t delay[] = { 0, 20000, 1000000, 50000000 };
+	static const uint32_t eager[] = { 64, 1000, 10000, TCP_EAGER_MAX }, credit[] = { 4096, 65536, TCP_CREDIT };
+	static const uint32_t compute[] = { 0, 0, 100000, 10000000 };
+	static const uint32_t buffer[] = { RXM_EAGER_MAX, 4096, 1024 }, sar[] = { RXM_SAR_LIMIT, 5000, 0 };
+	uint64_t seed = program->seed, of_rxm = fab_mix64(seed ^ 0x5eed3);
+
+	program->eager = eager[seed % 4];
+	program->credit = credit[seed / 4 % 3];
+	program->tx_size = seed / 12 % 2 ? 8 : TCP_TX_SIZE;
+	program->max_conn = seed / 24 % 4 ? 0 : 2;
+	program->segment = segment[seed / 96 % 4];
+	program->room = room[seed / 384 % 3];
+	program->delay = delay[seed / 1152 % 4];
+	program->short_io = seed / 4608 % 2 ? 5 : 0;
+	program->no_bufs = seed / 9216 % 2 ? 5 : 0;
+	program->rxm_buffer = buffer[of_rxm % 3];
+	program->rxm_sar = sar[of_rxm / 3 % 3];
+	program->rxm_rx = of_rxm / 9 % 2 ? 16 : RXM_CONN_RX;
+	program->rxm_write = of_rxm / 18 % 2;
+	program->compute = compute[fab_mix64(seed ^ 0x5eed4) % 4];
 }
 
 void play_make(struct program *program, uint64_t seed)
@@ -219,6 +254,7 @@ void play_make(struct program *program, uint64_t seed)
 		.ordered = !seeds_draw(&state, 3), .data = seeds_draw(&state, 2),
 		.lack = faults && lack < 2 ? 4 : 0, .lack_memory = faults && lack == 2 ? 100 : 0,
 	};
+	network_make(program);
 	kind_make(program, &state, &more);
 	program->nodes = 2 + seeds_draw(&state, 3);
 	program->cnt = 20 + seeds_draw(&state, most);
@@ -228,56 +264,100 @@ void play_make(struct program *program, uint64_t seed)
 	}
 }
 
-/* What a program is, as words behind its seed: those of the first table, and those of the second with their number. */
-static const struct {
+/* What a program is, as words behind its seed: those of the first table, and those of the others with their number,
+ * which those of the last tables always have; the last one is for rxm. */
+struct word {
 	const char *name;
 	size_t off;
-} is[] = {
+};
+
+static const struct word is[] = {
 	{ "faults", offsetof(struct program, faults) }, { "ordered", offsetof(struct program, ordered) },
 	{ "data", offsetof(struct program, data) }, { "msg", offsetof(struct program, msg) },
 	{ "rxm", offsetof(struct program, rxm) }, { "dgram", offsetof(struct program, dgram) },
-	{ "group", offsetof(struct program, group) }, { "ipv6", offsetof(struct program, ipv6) },
-	{ "strangers", offsetof(struct program, strangers) },
+	{ "group", offsetof(struct program, group) }, { "once", offsetof(struct program, once) },
+	{ "ipv6", offsetof(struct program, ipv6) }, { "strangers", offsetof(struct program, strangers) },
 }, has[] = {
 	{ "nodes", offsetof(struct program, nodes) }, { "contexts", offsetof(struct program, contexts) },
 	{ "keys", offsetof(struct program, keys) }, { "lack", offsetof(struct program, lack) },
 	{ "lack_memory", offsetof(struct program, lack_memory) },
+}, network[] = {
+	{ "segment", offsetof(struct program, segment) }, { "room", offsetof(struct program, room) },
+	{ "delay", offsetof(struct program, delay) }, { "short_io", offsetof(struct program, short_io) },
+	{ "no_bufs", offsetof(struct program, no_bufs) }, { "eager", offsetof(struct program, eager) },
+	{ "credit", offsetof(struct program, credit) }, { "tx_size", offsetof(struct program, tx_size) },
+	{ "max_conn", offsetof(struct program, max_conn) }, { "compute", offsetof(struct program, compute) },
+}, of_rxm[] = {
+	{ "rxm_buffer", offsetof(struct program, rxm_buffer) }, { "rxm_sar", offsetof(struct program, rxm_sar) },
+	{ "rxm_rx", offsetof(struct program, rxm_rx) }, { "rxm_write", offsetof(struct program, rxm_write) },
 };
 
-static bool *is_of(struct program *program, unsigned i)
+static bool *flag_of(struct program *program, const struct word *word)
 {
-	return (bool *) ((uint8_t *) program + is[i].off);
+	return (bool *) ((uint8_t *) program + word->off);
 }
 
-static uint32_t *has_of(struct program *program, unsigned i)
+static uint32_t *number_of(struct program *program, const struct word *word)
 {
-	return (uint32_t *) (void *) ((uint8_t *) program + has[i].off);
+	return (uint32_t *) (void *) ((uint8_t *) program + word->off);
+}
+
+static const struct word *find(const struct word *words, size_t cnt, const char *name, size_t len)
+{
+	for (size_t i = 0; i < cnt; i++) {
+		if (strlen(words[i].name) == len && !memcmp(words[i].name, name, len))
+			return &words[i];
+	}
+	return NULL;
+}
+
+/* The flag of the program that this word names, or NULL. */
+static bool *find_flag(struct program *program, const char *name)
+{
+	const struct word *word = find(is, fab_countof(is), name, strlen(name));
+
+	return word ? flag_of(program, word) : NULL;
+}
+
+/* The number of the program that this word names, up to its =, or NULL. */
+static uint32_t *find_number(struct program *program, const char *name)
+{
+	size_t len = strcspn(name, "=");
+	const struct word *word = find(has, fab_countof(has), name, len);
+
+	if (!word)
+		word = find(network, fab_countof(network), name, len);
+	if (!word)
+		word = find(of_rxm, fab_countof(of_rxm), name, len);
+	return word ? number_of(program, word) : NULL;
 }
 
 bool play_is(struct program *program, const char *word)
 {
-	for (unsigned i = 0; i < fab_countof(is); i++) {
-		if (!strcmp(word, is[i].name) && *is_of(program, i))
-			return true;
-	}
-	for (unsigned i = 0; i < fab_countof(has); i++) {
-		if (!strcmp(word, has[i].name) && *has_of(program, i))
-			return true;
-	}
-	return false;
+	const bool *flag = find_flag(program, word);
+	const uint32_t *number = find_number(program, word);
+	const char *is_so = strchr(word, '=');
+
+	if (number)
+		return is_so ? *number == strtoul(is_so + 1, NULL, 0) : *number;
+	return flag && *flag;
 }
 
 void play_print(struct program *program, FILE *out)
 {
 	fprintf(out, "program %" PRIu64, program->seed);
 	for (unsigned i = 0; i < fab_countof(is); i++) {
-		if (*is_of(program, i))
+		if (*flag_of(program, &is[i]))
 			fprintf(out, " %s", is[i].name);
 	}
 	for (unsigned i = 0; i < fab_countof(has); i++) {
-		if (*has_of(program, i))
-			fprintf(out, " %s=%" PRIu32, has[i].name, *has_of(program, i));
+		if (*number_of(program, &has[i]))
+			fprintf(out, " %s=%" PRIu32, has[i].name, *number_of(program, &has[i]));
 	}
+	for (unsigned i = 0; i < fab_countof(network); i++)
+		fprintf(out, " %s=%" PRIu32, network[i].name, *number_of(program, &network[i]));
+	for (unsigned i = 0; program->rxm && i < fab_countof(of_rxm); i++)
+		fprintf(out, " %s=%" PRIu32, of_rxm[i].name, *number_of(program, &of_rxm[i]));
 	fprintf(out, "\n");
 	for (uint32_t i = 0; i < program->cnt; i++) {
 		const struct action *action = &program->actions[i];
@@ -288,7 +368,7 @@ void play_print(struct program *program, FILE *out)
 	fprintf(out, "end\n");
 }
 
-#define LINE_LEN	200
+#define LINE_LEN	400
 
 /* Read a line that says something. False: there is none. */
 static bool next_line(char line[LINE_LEN], FILE *in)
@@ -320,19 +400,17 @@ static bool read_action(struct action *action, const char *line)
 /* False: there is no such word. */
 static bool read_word(struct program *program, const char *word)
 {
-	size_t len = strcspn(word, "=");
+	const char *number = strchr(word, '=');
+	uint32_t *to = find_number(program, word);
+	bool *flag = find_flag(program, word);
 
-	for (unsigned i = 0; i < fab_countof(is); i++) {
-		if (!strcmp(word, is[i].name))
-			return *is_of(program, i) = true;
-	}
-	for (unsigned i = 0; word[len] && i < fab_countof(has); i++) {
-		if (strlen(has[i].name) != len || memcmp(word, has[i].name, len))
-			continue;
-		*has_of(program, i) = (uint32_t) strtoul(word + len + 1, NULL, 0);
-		return true;
-	}
-	return false;
+	if (flag)
+		*flag = true;
+	else if (to && number)
+		*to = (uint32_t) strtoul(number + 1, NULL, 0);
+	else
+		return false;
+	return true;
 }
 
 bool play_read(struct program *program, FILE *in)
@@ -342,6 +420,7 @@ bool play_read(struct program *program, FILE *in)
 	*program = (struct program) { 0 };
 	if (!next_line(line, in) || sscanf(line, "program %" SCNu64, &program->seed) != 1)
 		return false;
+	network_make(program);
 	strtok_r(line, " \n", &rest);
 	strtok_r(NULL, " \n", &rest);
 	while ((word = strtok_r(NULL, " \n", &rest))) {

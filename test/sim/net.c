@@ -27,6 +27,8 @@
 #define FILES		4096
 #define WAITING		64
 #define CONNECT_NS	127000000000ULL	/* the kernel's own limit for a connect without an answer */
+#define MERGED		8		/* one in so many segments is several that were merged on their way, ... */
+#define MERGED_MAX	64		/* ... so many at most */
 #define RETRY_NS	1000000000ULL	/* what a cut held back arrives so long after its end, at most */
 
 enum kind { FREE, SOCKET, DATAGRAMS, EPOLL, EVENT, TIMER, DUPLICATE };
@@ -50,7 +52,7 @@ struct file {
 	/* in an epoll set: set_of */
 	uint32_t events;
 	epoll_data_t data;
-	/* an eventfd's count; a timer's time, 0: not set */
+	/* an eventfd's count; a timer's time, 0: not set; of an epoll set that had nothing: events_at[], + 1 */
 	uint64_t value;
 	struct net_udp *udp;		/* of DATAGRAMS; owned */
 	/* a socket */
@@ -86,6 +88,10 @@ static uint32_t no_files, no_memory;
 static bool cut[NET_NODES][NET_NODES];
 static uint64_t cut_ns;			/* when the last cut began */
 static uint64_t next_ns;		/* nothing arrives before, at any socket */
+static uint64_t dues[FILES];		/* the same at each file */
+/* By node: what came to its descriptors, and calls of net_node(). */
+static uint64_t events_at[NET_NODES], named[NET_NODES];
+static bool all_tell;			/* only these events make a descriptor ready: no timer and no datagram does */
 static uint32_t conn_cnt;
 static const struct net_watch *watch;
 
@@ -134,6 +140,17 @@ uint64_t net_hash(void)
 void net_event(uint64_t what)
 {
 	hash = fab_mix64(hash ^ what) + now_ns;
+}
+
+/* Something has happened at this node. */
+static void stir(unsigned n)
+{
+	events_at[n % NET_NODES]++;
+}
+
+uint64_t net_stirs(unsigned n)
+{
+	return events_at[n] + named[n];
 }
 
 static void event(enum sent sent, int fd, uint64_t len)
@@ -254,6 +271,7 @@ static struct file *file_new(enum kind kind, unsigned owner)
 			continue;
 		*file = (struct file) { .kind = kind, .node = owner, .other = -1 };
 		set_enter(i, -1);
+		dues[i] = UINT64_MAX;
 		file->flight_end = &file->flight;
 		if (i >= file_cnt)
 			file_cnt = i + 1;
@@ -299,6 +317,7 @@ static void file_free(struct file *file)
 		set_enter(i, -1);
 	set_enter(at, -1);
 	file_drop_flight(file);
+	dues[at] = UINT64_MAX;
 	free(file->in);
 	free(file->waiting);
 	file->in = NULL;
@@ -361,6 +380,18 @@ static bool is_cut(const struct file *a, const struct file *b)
 	return cut[a->node % NET_NODES][b->node % NET_NODES];
 }
 
+void net_arrives_at(uint64_t ns)
+{
+	next_ns = fab_min(next_ns, ns);
+}
+
+/* Something arrives at this file at this time. */
+static void arrives_at(const struct file *file, uint64_t ns)
+{
+	dues[index_of(file)] = fab_min(dues[index_of(file)], ns);
+	net_arrives_at(ns);
+}
+
 /* Send to this socket. Its buffer has the len bytes already. */
 static void wire_send(struct file *to, enum sent sent, uint32_t len)
 {
@@ -369,7 +400,7 @@ static void wire_send(struct file *to, enum sent sent, uint32_t len)
 
 	*segment = (struct segment) { .sent = sent, .len = len };
 	to->flight_ns = segment->due_ns = fab_max(due_ns, to->flight_ns);
-	next_ns = fab_min(next_ns, segment->due_ns);
+	arrives_at(to, segment->due_ns);
 	to->flight_len += len;
 	*to->flight_end = segment;
 	to->flight_end = &segment->next;
@@ -391,6 +422,7 @@ static uint8_t *room_for(struct file *file, size_t len)
 
 static void socket_fail(struct file *file, int error)
 {
+	stir(file->node);
 	file->state = RESET;
 	file->error = error;
 	file->other = -1;
@@ -429,6 +461,7 @@ static void wire_syn(struct file *client, struct file *listener)
 	server->other = index_of(client);
 	client->other = index_of(server);
 	listener->waiting[listener->waiting_cnt++] = index_of(server);
+	stir(listener->node);
 	wire_send(client, SYN_ACK, 0);
 }
 
@@ -446,6 +479,7 @@ static void socket_take(struct file *file, const struct segment *segment)
 static void wire_arrive(struct file *file, const struct segment *segment)
 {
 	event(segment->sent, fd_of(file), segment->len);
+	stir(file->node);
 	switch (segment->sent) {
 	case DATA:
 		socket_take(file, segment);
@@ -520,16 +554,12 @@ static void deliver_all(void)
 	next_ns = net_udp_deliver();
 	/* what is sent meanwhile lowers it, too */
 	for (int i = 0; i < file_cnt; i++) {
-		if (files[i].kind != SOCKET)
-			continue;
-		deliver(&files[i]);
-		next_ns = fab_min(next_ns, next_of(&files[i]));
+		if (dues[i] <= now_ns) {
+			deliver(&files[i]);
+			dues[i] = next_of(&files[i]);
+		}
+		next_ns = fab_min(next_ns, dues[i]);
 	}
-}
-
-void net_arrives_at(uint64_t ns)
-{
-	next_ns = fab_min(next_ns, ns);
 }
 
 bool net_is_cut(unsigned a, unsigned b)
@@ -563,6 +593,7 @@ static int sim_socket(int family, int type, int protocol)
 	file = file_new((type & 0xf) == SOCK_STREAM ? SOCKET : DATAGRAMS, node);
 	if (file->kind == DATAGRAMS)
 		file->udp = net_udp_open(node);
+	all_tell &= file->kind != DATAGRAMS;
 	return fd_of(file);
 }
 
@@ -634,7 +665,7 @@ static int sim_connect(int fd, const struct sockaddr *addr, socklen_t len)
 	file->asked = true;
 	file->begin_ns = now_ns;
 	file->value = now_ns + 1 + (attr.delay_ns ? step(&chance) % attr.delay_ns : 0);
-	next_ns = fab_min(next_ns, file->value);
+	arrives_at(file, file->value);
 	event(SYN, fd, 0);
 	return fail(EINPROGRESS);
 }
@@ -718,6 +749,14 @@ static int sim_getsockopt(int fd, int level, int name, void *value, socklen_t *l
 	return 0;
 }
 
+/* The length of the next segment of len bytes. */
+static uint32_t segment_len(size_t len)
+{
+	size_t most = (size_t) attr.segment * (net_random(MERGED) ? 1 : MERGED_MAX);
+
+	return 1 + net_random((uint32_t) fab_min(len, most));
+}
+
 static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 {
 	struct file *file = file_of(fd, SOCKET), *other;
@@ -751,7 +790,7 @@ static ssize_t sim_sendmsg(int fd, const struct msghdr *msg, int flags)
 		done += part;
 	}
 	for (done = 0; done < len;) {
-		uint32_t part = 1 + net_random((uint32_t) fab_min(len - done, (size_t) attr.segment));
+		uint32_t part = segment_len(len - done);
 
 		wire_send(other, DATA, part);
 		done += part;
@@ -828,6 +867,8 @@ static ssize_t sim_recvmsg(int fd, struct msghdr *msg, int flags)
 	file->in_len -= (uint32_t) n;
 	file->taken += (uint64_t) n;
 	moved += (uint64_t) n;
+	if (file->other >= 0)
+		stir(files[file->other].node);	/* there is room again */
 	return n;
 }
 
@@ -857,6 +898,7 @@ static void send_end(struct file *file, enum sent sent)
 	if (other && !file->out_fin)
 		wire_send(other, sent, 0);
 	file->out_fin = true;
+	stir(file->node);
 }
 
 static int sim_shutdown(int fd, int how)
@@ -894,6 +936,7 @@ static void socket_leave(struct file *file)
 	}
 	other->other = -1;
 	file->other = -1;
+	stir(other->node);
 }
 
 static int sim_close(int fd)
@@ -959,6 +1002,7 @@ static int sim_epoll_ctl(int epfd, int op, int fd, struct epoll_event *ev)
 	if (op != EPOLL_CTL_ADD && set_of[index_of(file)] != index_of(set))
 		return fail(ENOENT);
 	set_enter(index_of(file), op == EPOLL_CTL_DEL ? -1 : index_of(set));
+	stir(set->node);
 	if (op != EPOLL_CTL_DEL) {
 		file->events = ev->events;
 		file->data = ev->data;
@@ -1029,16 +1073,21 @@ static int report_ready(const struct file *set, struct epoll_event *events, int 
 static int sim_epoll_wait(int epfd, struct epoll_event *events, int max, int timeout_ms)
 {
 	struct file *set = file_of(epfd, EPOLL);
-	int start = file_cnt ? (int) net_random((uint32_t) file_cnt) : 0, cnt;
+	uint64_t before;
+	int start, cnt;
 
 	(void) timeout_ms;
 	if (!set)
 		return fail(EBADF);
 	deliver_all();
-	if (set->dead)
+	before = events_at[set->node % NET_NODES] + 1;
+	if (set->dead || (all_tell && set->value == before))
 		return 0;
+	start = (int) net_random((uint32_t) file_cnt);
 	cnt = report_ready(set, events, 0, max, start, file_cnt);
-	return report_ready(set, events, cnt, max, 0, start < file_cnt ? start : file_cnt);
+	cnt = report_ready(set, events, cnt, max, 0, start);
+	set->value = cnt ? 0 : before;
+	return cnt;
 }
 
 static int sim_eventfd(unsigned int value, int flags)
@@ -1064,6 +1113,7 @@ static int sim_timerfd_settime(int fd, int flags, const struct itimerspec *value
 	(void) old;
 	if (!file)
 		return fail(EBADF);
+	all_tell &= !ns;
 	file->value = !ns || flags & TFD_TIMER_ABSTIME ? ns : now_ns + ns;
 	return 0;
 }
@@ -1094,6 +1144,7 @@ static ssize_t sim_write(int fd, const void *buf, size_t len)
 		return fd >= FD_BASE ? sim_send(fd, buf, len, 0) : fab_sock_libc.write(fd, buf, len);
 	memcpy(&value, buf, sizeof(value));
 	file->value += value;
+	stir(file->node);
 	return sizeof(value);
 }
 
@@ -1168,6 +1219,9 @@ void net_begin(uint64_t seed, const struct net_attr *how)
 	next_port = 40000;
 	conn_cnt = 0;
 	watch = NULL;
+	all_tell = true;
+	memset(events_at, 0, sizeof(events_at));
+	memset(named, 0, sizeof(named));
 	net_udp_begin(&attr);
 	net_heal();
 }
@@ -1188,6 +1242,7 @@ unsigned net_end(void)
 void net_node(unsigned n)
 {
 	node = n;
+	named[n]++;
 }
 
 void net_cut(unsigned a, unsigned b, bool on)
@@ -1242,6 +1297,7 @@ void net_jump_ns(uint64_t ns)
 
 		if (file->kind != SOCKET)
 			continue;
+		dues[i] = 0;
 		file->flight_ns += ns;
 		file->begin_ns += ns;
 		if (file->value)

@@ -21,7 +21,7 @@ struct sockaddr_in;
 /* How this network behaves. Bytes on a connection stay in order. */
 struct net_attr {
 	uint64_t delay_ns;		/* a segment takes up to so long */
-	uint32_t segment;		/* longest segment, bytes; at least 1 */
+	uint32_t segment;		/* longest segment, bytes; at least 1. Some arrive as one */
 	uint32_t room;			/* bytes that a connection holds for each direction: in flight, and not read */
 	uint32_t short_io;		/* one in so many calls of send and recv transfers only a part; 0: none */
 	/* Of datagrams one in so many is lost, arrives twice, or cannot be sent (ENOBUFS); 0: none. */
@@ -47,6 +47,9 @@ void *net_alloc(size_t len);
 
 /* Random numbers of the seed, for the program that is played: below n, which is not 0. */
 uint32_t net_random(uint32_t n);
+/* Other than before if something has happened at this node: bytes, connections, ends or room came to its descriptors,
+ * or net_node() has named it. */
+uint64_t net_stirs(unsigned node);
 /* Bytes that were sent, arrived and were read until now: more where something moves. */
 uint64_t net_moved(void);
 /* All events until now, as a number: equal for equal runs. net_event() adds one. */

@@ -2,6 +2,7 @@
 /*
  * Plays a program: nodes, and the calls that the actions are. See play.h; judge.c says what may come of them.
  */
+#include "config.h"
 #include "sim/play.h"
 
 #include <setjmp.h>
@@ -16,6 +17,7 @@
 #include <rdma/fi_rma.h>
 #include <rdma/fi_tagged.h>
 #include "base/bits.h"
+#include "rxm/rxm.h"
 #include "seeds/seeds.h"
 #include "sim/datagram.h"
 #include "sim/group.h"
@@ -32,18 +34,29 @@
 #define LEAVE_NS	30000000000ULL		/* what nodes say when they leave may need a connection first */
 #define JOINS		4			/* one of so many joins in the end succeeds */
 #define LAST_CALLS	3			/* collectives of the group that is made in the end */
+#define LOOKS		2			/* passes of a node after the last one that did something ... */
+#define LOOK_NS		20000			/* ... then it looks again after this time, */
+#define LOOKS_RARE	8			/* or, one time in so many, before */
 #define EVENTS_RARE	32			/* one in so many passes looks for events where none should come */
 
 static const struct program *program;
 /* By node and is_place(): a receive that takes every message, + 1; a tagged one. */
 static uint32_t takers[NET_NODES][NET_NODES][2];
+static bool has_takers[NET_NODES];	/* all of them, and none has ended */
 static bool used[NET_NODES][NET_NODES];	/* by operations of one node at another */
 static bool healed;			/* the faults are over */
 /* By node: a queue of the provider below rxm was overrun, which ends the endpoints for good. */
 static bool is_lost[NET_NODES];
 static bool was_refused;		/* a collective, for lack of memory: the others wait for that node, too */
-static bool was_killed;			/* a node, at any time: members of its group may wait for it */
+static bool was_killed;			/* a node, of which members of its group may wait for the next process */
 static uint64_t jumped_ns;		/* by the clock, while nothing happened */
+/* By node: its passes after the program. */
+static struct {
+	uint64_t stirs;			/* net_stirs(), after the last one */
+	uint64_t next_ns;
+	uint64_t done_ns;		/* until then it computes */
+	unsigned idle_cnt;		/* passes since the last one that did something */
+} looks[NET_NODES];
 static uint64_t waited_ns;		/* after the program, while nothing was on its way or to be done */
 static uint32_t claim_cnt;		/* operations whose message is to be claimed */
 static jmp_buf failed;
@@ -99,6 +112,7 @@ static void ended(struct op *op, const struct ending *ending)
 	bool claims = op->kind == ACT_PEEK && op->way == CLAIM && !op->claimed && !ending->err;
 
 	note_loss(op->node, ending->err);
+	has_takers[op->node] &= !op_is_recv(op);
 	if (op->kind == ACT_COLL)
 		group_ended(op, ending->err);
 	judge_ended(op, ending);
@@ -483,14 +497,28 @@ static void act_count(const struct action *action)
 
 /* ---- faults ---- */
 
+static bool any_of(bool (*is)(unsigned n))
+{
+	bool any = false;
+
+	for (unsigned n = 0; n < program->nodes; n++)
+		any |= is(n);
+	return any;
+}
+
+static bool is_joining(unsigned n)
+{
+	return !group_joined(n) && !group_failed(n);
+}
+
 static void stop(unsigned n)
 {
 	if (nodes[n].down)
 		return;
 	net_node(n);
 	net_kill(n);
-	is_lost[n] = false;
-	was_killed = true;
+	is_lost[n] = has_takers[n] = false;
+	was_killed |= !program->once || any_of(is_joining);
 	judge_restarted(n);
 	node_close(n);
 	for (uint32_t i = 0; i < op_cnt; i++) {
@@ -509,7 +537,7 @@ static void start(unsigned n)
 	lack(false);
 	node_start(n);
 	lack(!healed);
-	if (program->group)
+	if (program->group && !program->once)
 		group_join(n);
 }
 
@@ -537,7 +565,7 @@ static void act_coll(unsigned n)
 /* A node whose group has failed joins anew. */
 static void act_join(const struct action *action)
 {
-	if (program->group && group_failed(action->a))
+	if (program->group && !program->once && group_failed(action->a))
 		group_join_again(action->a);
 }
 
@@ -677,29 +705,36 @@ static bool is_place(unsigned n, unsigned place)
 	return !place || (program->contexts == SCALABLE && place < CONTEXTS);
 }
 
-static void post_taker(unsigned n, unsigned place, bool tagged)
+/* True if there is one now. */
+static bool post_taker(unsigned n, unsigned place, bool tagged)
 {
 	uint32_t *taker = &takers[n][place][tagged], before = op_cnt;
 
-	if ((*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone) || (program->msg && !link_ep(n, place)))
-		return;
+	if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
+		return true;
+	if (program->msg && !link_ep(n, place))
+		return false;
 	net_node(n);
 	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n,
 				    .b = (uint8_t) (program->msg ? place : n), .c = SLOT_LEN, .d = 0xff,
 				    .route = (uint8_t) (program->msg ? 0 : place << 1) });
 	*taker = op_cnt > before ? op_cnt : 0;
+	return *taker;
 }
 
 /* Each node has a receive of each kind that takes everything. */
 static void post_takers(void)
 {
 	for (unsigned n = 0; n < program->nodes; n++) {
-		for (unsigned place = 0; place < NET_NODES; place++) {
+		bool all = true;
+
+		for (unsigned place = 0; !has_takers[n] && place < NET_NODES; place++) {
 			if (!is_place(n, place))
 				continue;
-			post_taker(n, place, false);
-			post_taker(n, place, true);
+			all &= post_taker(n, place, false);
+			all &= post_taker(n, place, true);
 		}
+		has_takers[n] = all;
 	}
 }
 
@@ -738,6 +773,7 @@ static void link_closes(unsigned n, unsigned peer)
 		op->gone = true;
 		op_free(op);
 	}
+	has_takers[n] = false;
 }
 
 static void call_all(void (*call)(unsigned n))
@@ -759,22 +795,57 @@ static void renew_all(void)
 	}
 }
 
+/* A node looks whether there is something to do: where something may be, or because it has not looked for some time.
+ * Where there was something it computes afterwards. True: there was something. */
+static bool look(unsigned n)
+{
+	uint64_t moved = net_moved();
+	bool any;
+
+	if (net_now_ns() < looks[n].done_ns)
+		return false;
+	if (looks[n].stirs != net_stirs(n))
+		looks[n].idle_cnt = 0;
+	if (looks[n].idle_cnt >= LOOKS && net_now_ns() < looks[n].next_ns && net_random(LOOKS_RARE))
+		return false;
+	any = act_pass(n);
+	looks[n].idle_cnt = any || moved != net_moved() ? 0 : looks[n].idle_cnt + 1;
+	looks[n].stirs = net_stirs(n);
+	looks[n].next_ns = net_now_ns() + LOOK_NS;
+	if (program->compute && !looks[n].idle_cnt)
+		looks[n].done_ns = net_now_ns() + net_random(program->compute);
+	return any;
+}
+
+/* The next time at which something arrives, or a node that computes is done; UINT64_MAX: none. */
+static uint64_t next_ns(void)
+{
+	uint64_t ns = net_next_ns();
+
+	for (unsigned n = 0; n < program->nodes; n++) {
+		if (looks[n].done_ns > net_now_ns())
+			ns = fab_min(ns, looks[n].done_ns);
+	}
+	return ns;
+}
+
 /* Every node runs, and time passes: little where bytes move; up to the next arrival where they are on their way; more
  * and more where none are. */
 static void run_all(uint64_t *idle_ns)
 {
-	uint64_t moved = net_moved(), wait_ns;
+	uint64_t moved = net_moved(), next, wait_ns;
 	bool any = false;
 
 	if (program->msg && program->faults && healed)
 		renew_all();
 	for (unsigned n = 0; n < program->nodes; n++)
-		any |= act_pass(n);
+		any |= look(n);
 	*idle_ns = any || moved != net_moved() ? 1000 : fab_min(2 * *idle_ns, 1000000000UL);
-	wait_ns = net_next_ns() > net_now_ns() ? net_next_ns() - net_now_ns() : 0;
-	if (*idle_ns > 2000 && wait_ns > *idle_ns && wait_ns != UINT64_MAX - net_now_ns())
+	next = next_ns();
+	wait_ns = next > net_now_ns() ? next - net_now_ns() : 0;
+	if (*idle_ns > 2000 && wait_ns > *idle_ns && next != UINT64_MAX)
 		*idle_ns = fab_min(wait_ns, (uint64_t) QUIET_NS - 1);
-	if (!any && moved == net_moved() && net_next_ns() == UINT64_MAX)
+	if (!any && moved == net_moved() && next == UINT64_MAX)
 		waited_ns += *idle_ns;
 	net_pass_ns(*idle_ns);
 }
@@ -863,20 +934,6 @@ static void run_until_quiet(uint64_t least_ns)
 		run_all(&idle_ns);
 }
 
-static bool any_of(bool (*is)(unsigned n))
-{
-	bool any = false;
-
-	for (unsigned n = 0; n < program->nodes; n++)
-		any |= is(n);
-	return any;
-}
-
-static bool is_joining(unsigned n)
-{
-	return !group_joined(n) && !group_failed(n);
-}
-
 /* All nodes leave their groups; when nothing of these is on its way any more, they join a new one. False: it fails. */
 static bool join_all(void)
 {
@@ -931,27 +988,27 @@ static void cancel_all(void)
 
 /* ---- a program ---- */
 
-static void set_params(uint64_t seed)
+static void set_params(void)
 {
-	static const size_t eager[] = { 64, 1000, 10000, TCP_EAGER_MAX }, credit[] = { 4096, 65536, TCP_CREDIT };
-
 	tcp_params.local = false;
-	tcp_params.eager_max = eager[seed % 4];
-	tcp_params.credit = credit[seed / 4 % 3];
-	tcp_params.tx_size = seed / 12 % 2 ? 8 : TCP_TX_SIZE;
-	tcp_params.max_conn = seed / 24 % 4 ? 0 : 2;
+	tcp_params.eager_max = program->eager;
+	tcp_params.credit = program->credit;
+	tcp_params.tx_size = program->tx_size;
+	tcp_params.max_conn = program->max_conn;
+#if defined(HAVE_RXM) && !defined(HAVE_RXM_DL)
+	rxm_params.buffer_size = program->rxm_buffer;
+	rxm_params.sar_limit = program->rxm_sar;
+	rxm_params.conn_rx = program->rxm_rx;
+	rxm_params.rndv_write = program->rxm_write;
+#endif
 }
 
-static struct net_attr attr_of(uint64_t seed)
+static struct net_attr net_attr(void)
 {
-	static const uint32_t segment[] = { 1 << 20, 1460, 100, 7 }, room[] = { 200000, 5000, 300 };
-	static const uint64_t delay[] = { 0, 20000, 1000000, 50000000 };
-
 	return (struct net_attr) {
-		.segment = segment[seed / 96 % 4], .room = room[seed / 384 % 3], .delay_ns = delay[seed / 1152 % 4],
-		.short_io = seed / 4608 % 2 ? 5 : 0,
-		.lose = program->faults ? 5 : 0, .twice = program->faults ? 5 : 0,
-		.no_bufs = seed / 9216 % 2 ? 5 : 0,
+		.segment = program->segment, .room = program->room, .delay_ns = program->delay,
+		.short_io = program->short_io, .lose = program->faults ? 5 : 0, .twice = program->faults ? 5 : 0,
+		.no_bufs = program->no_bufs,
 	};
 }
 
@@ -959,19 +1016,21 @@ static const struct link_owner link_owner = { .closing = link_closes, .overrun =
 
 static void begin(void)
 {
-	struct net_attr attr = attr_of(program->seed);
+	struct net_attr attr = net_attr();
 
 	judge_begin(program);
 	group_begin(program);
 	if (program->lack || program->lack_memory)
 		judge_doubt_all();
 	memset(takers, 0, sizeof(takers));
+	memset(has_takers, 0, sizeof(has_takers));
 	memset(used, 0, sizeof(used));
 	memset(is_lost, 0, sizeof(is_lost));
+	memset(looks, 0, sizeof(looks));
 	healed = was_killed = was_refused = false;
 	claim_cnt = 0;
 	jumped_ns = waited_ns = 0;
-	set_params(program->seed);
+	set_params();
 	net_begin(program->seed, &attr);
 	if (program->dgram)
 		return;

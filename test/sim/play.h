@@ -59,7 +59,7 @@ enum contexts { OWN, SCALABLE, SHARED };
 #define ACTIONS_MAX	2000
 
 struct program {
-	uint64_t seed;			/* of the network's behaviour, and of the parameters */
+	uint64_t seed;			/* of what happens by chance */
 	bool faults;
 	bool ordered;			/* every order is asked for that there is, not only the usual ones */
 	bool data;			/* messages have CQ data, and the source of each is asked for */
@@ -67,18 +67,24 @@ struct program {
 	bool rxm;			/* tcp;ofi_rxm, not tcp */
 	bool dgram;			/* DGRAM endpoints of udp (datagram.h) */
 	bool group;			/* all nodes are a group for collectives; of dgram: for multicast */
-	bool ipv6;			/* the same, with dgram only */
+	bool once;			/* with group: who leaves it, or is started again, joins none before the end */
+	bool ipv6;			/* with dgram only */
 	bool strangers;			/* with dgram: nodes do not know all others */
 	uint32_t contexts;		/* enum contexts; RDM endpoints of tcp only */
 	uint32_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */
 	uint32_t lack_memory;		/* the same for allocations */
+	uint32_t compute;		/* after its actions a node that got something computes for up to so many ns */
+	/* The network (struct net_attr; delay: nanoseconds), and parameters of tcp. */
+	uint32_t segment, room, delay, short_io, no_bufs, eager, credit, tx_size, max_conn;
+	uint32_t rxm_buffer, rxm_sar, rxm_rx, rxm_write;	/* parameters of rxm: long messages are written */
 	uint32_t nodes;
 	uint32_t cnt;
 	struct action actions[ACTIONS_MAX];
 };
 
-/* True if the program is of the kind that this word says, one of those of its first line. */
+/* True if the program is of the kind that this word says, one of those of its first line: "group", or "delay=20000";
+ * without its number, if that is not 0. */
 bool play_is(struct program *program, const char *word);
 /* The program of this seed. Every second one has faults. */
 void play_make(struct program *program, uint64_t seed);
@@ -86,7 +92,8 @@ void play_make(struct program *program, uint64_t seed);
  * *hash: of all events; *time_ns: the time that passed in it,
  * without jumps, and without waits in which nothing was on its way. */
 const char *play_run(const struct program *program, uint64_t *hash, uint64_t *time_ns);
-/* A program as text; lines that begin with # say nothing. play_read() reads the next one. False: there is none. */
+/* A program as text; lines that begin with # say nothing. play_read() reads the next one. False: there is none. Numbers
+ * of the network and of parameters that its first line does not name are those of its seed. */
 void play_print(struct program *program, FILE *out);
 bool play_read(struct program *program, FILE *in);
 

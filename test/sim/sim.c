@@ -7,7 +7,9 @@
  *   sim --seed SEED                               play one, twice: both runs must be equal
  *   sim --kept [--seed N]                         play the programs of test/sim/kept, or the n-th, from 1 on
  *
- *   --only KIND                                   programs of this kind, a word of their first line: dgram, group ...
+ *   --only KIND                                   programs of this kind, a word of their first line: dgram, group,
+ *                                                 delay=20000 ..., or, behind a !, of another kind; repeated: all
+ *                                                 these hold
  *
  * Seeds with an odd number have faults. Environment: srcdir.
  */
@@ -31,8 +33,10 @@
 #define TWICE		180
 #define FRESH_S		60
 #endif
-#define KIND_TRIES	500
-#define LARGE_LEN	(256 << 10)	/* such memory comes from the kernel, which clears the part that is used */
+#define KIND_TRIES	5000
+#define KINDS		8
+#define LARGE_LEN	(1 << 20)	/* such memory comes from the kernel, which clears the part that is used */
+#define HELD_LEN	(64 << 20)	/* of other memory so much is kept for the next programs */
 #define FRESH_NICE	10		/* what others leave of the processors is enough for these */
 
 /* What was played: without faults, and with them. Shared with the children that play. */
@@ -43,7 +47,8 @@ static struct total *totals;
 
 static struct program program;
 static FILE *kept;
-static const char *only;		/* programs of this kind */
+static const char *only[KINDS];		/* programs of all these kinds */
+static unsigned only_cnt;
 
 static uint64_t cpu_ns(void)
 {
@@ -53,12 +58,21 @@ static uint64_t cpu_ns(void)
 	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
 }
 
+static bool is_wanted(void)
+{
+	bool is = true;
+
+	for (unsigned i = 0; i < only_cnt; i++)
+		is &= *only[i] == '!' ? !play_is(&program, only[i] + 1) : play_is(&program, only[i]);
+	return is;
+}
+
 /* The program of a seed, or of one that follows from it and is of the kind. A seed without faults may have none. */
 static void make(uint64_t seed)
 {
 	for (uint64_t i = 0; i < KIND_TRIES; i++) {
 		play_make(&program, seed + (i << 40));
-		if (!only || play_is(&program, only))
+		if (is_wanted())
 			return;
 	}
 }
@@ -164,8 +178,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(argv[i], "--kept"))
 			only_kept = true;
-		else if (!strcmp(argv[i], "--only") && more)
-			only = argv[++i];
+		else if (!strcmp(argv[i], "--only") && more && only_cnt < KINDS)
+			only[only_cnt++] = argv[++i];
 		else if (!strcmp(argv[i], "--for") && more)
 			seconds = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--count") && more)
@@ -180,6 +194,7 @@ int main(int argc, char **argv)
 	kept_game.batch = 1;
 	setenv("FI_LOG_LEVEL", "silent", 0);
 	mallopt(M_MMAP_THRESHOLD, LARGE_LEN);
+	mallopt(M_TRIM_THRESHOLD, HELD_LEN);
 	totals = mmap(NULL, 2 * sizeof(*totals), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (!open_kept())
 		return 99;
