@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -14,8 +15,21 @@
 #include <time.h>
 #include <unistd.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "base/sock.h"
 #include "engine.h"
+
+#define PATIENCE_NS	10000000000ULL
+#define VAIN_NS		3000000		/* thirty times as long as a program may look in vain before it yields */
+
+static unsigned yield_cnt;
+
+/* In place of libc's, for the library, too. */
+int sched_yield(void)
+{
+	yield_cnt++;
+	return 0;
+}
 
 /* One end is a source that reads; the other is written to by the test. */
 struct pipe {
@@ -164,6 +178,61 @@ static void idle_spin_costs_about_one_recv_a_pass(void **state)
 	pipe_open(&engine, &pipe);
 	make_hot(&pipe);
 	spin_idle(400);
+	pipe_close(&pipe);
+}
+
+/* Look until it has yielded, or ns have passed. */
+static bool yields_within(struct fab_engine *engine, uint64_t ns)
+{
+	uint64_t begun = fab_now_ns();
+
+	yield_cnt = 0;
+	while (!yield_cnt && fab_now_ns() - begun < ns) {
+		fab_engine_lock(engine);
+		fab_engine_run(engine);
+		fab_engine_unlock(engine);
+	}
+	return yield_cnt;
+}
+
+/* Where there are more processes than processors, the one that it waits for may want to run. */
+static void who_looks_in_vain_lets_others_run(void **state)
+{
+	struct fab_engine other;
+	struct pipe pipe;
+
+	(void) state;
+	assert_true(yields_within(&engine, PATIENCE_NS));
+	assert_true(yields_within(&engine, PATIENCE_NS));
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	assert_true(yields_within(&engine, PATIENCE_NS));
+	pipe_close(&pipe);
+	/* threads may wait for the lock */
+	assert_int_equal(fab_engine_init(&other, &(struct fab_engine_attr) { .shared = true }), 0);
+	assert_false(yields_within(&other, VAIN_NS));
+	fab_engine_fini(&other);
+}
+
+static void who_gets_something_keeps_the_processor(void **state)
+{
+	uint64_t begun = fab_now_ns();
+	struct pipe pipe;
+
+	(void) state;
+	pipe_open(&engine, &pipe);
+	make_hot(&pipe);
+	assert_true(yields_within(&engine, PATIENCE_NS));
+	pipe_write(&pipe);
+	assert_true(fab_engine_run(&engine));
+	yield_cnt = 0;
+	while (fab_now_ns() - begun < VAIN_NS) {
+		assert_false(fab_engine_run(&engine));
+		assert_false(fab_engine_run(&engine));
+		pipe_write(&pipe);
+		assert_true(fab_engine_run(&engine));
+	}
+	assert_int_equal(yield_cnt, 0);
 	pipe_close(&pipe);
 }
 
@@ -896,6 +965,8 @@ int main(void)
 		TEST(bell_rung_while_it_is_heard_is_heard_again),
 		TEST(busy_source_costs_one_recv_a_pass),
 		TEST(idle_spin_costs_about_one_recv_a_pass),
+		TEST(who_looks_in_vain_lets_others_run),
+		TEST(who_gets_something_keeps_the_processor),
 		TEST(source_quiet_for_long_is_no_longer_hot),
 		TEST(idle_spin_costs_no_more_with_several_sources),
 		TEST(pass_misses_no_source_if_hot_ones_are_quiet),

@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -29,6 +30,7 @@
 
 #define EPOLL_WORDS_NS		100000	/* if data comes by words alone, ask epoll at most so often */
 #define EPOLL_EVENTS		64
+#define SPIN_TICKS		((uint64_t) 1 << 18)	/* look in vain for some 0.1 ms; then let others run */
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one, ... */
 #define DIRECT_TICKS		((uint64_t) 1 << 30)	/* ... and after some 0.5 s */
 
@@ -250,6 +252,26 @@ static inline bool looks_further(const struct fab_engine *engine, bool found)
 	return engine->epoll.since >= engine->epoll.limit[found] || (engine->epoll.ask && !found);
 }
 
+/* Nothing was found. A program that looks again and again keeps its processor from the process that it waits for,
+ * where there are more processes than processors: for milliseconds, at each message. So it yields after a while. Where
+ * nobody else wants the processor, this is a short system call each 0.1 ms. Not with a mutex, which other threads may
+ * want, and not where a test has a clock of its own, which ticks know nothing of. */
+static void give_way(struct fab_engine *engine)
+{
+	struct fab_engine_outsiders *outsiders = &engine->outsiders;
+	uint64_t now = fab_ticks();
+
+	if (outsiders->heard) {
+		outsiders->heard_before = true;
+		outsiders->heard = false;
+		engine->idle_since = now;
+	} else if (now - engine->idle_since > SPIN_TICKS &&
+		   engine->lock.ops != fab_lock_kinds[FAB_LOCK_MUTEX] && fab_clock == &fab_system_clock) {
+		sched_yield();
+		engine->idle_since = fab_ticks();
+	}
+}
+
 /* Ask epoll, unless there is nothing to ask for, and check timers. True if anything was found. */
 static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 {
@@ -264,6 +286,8 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 	/* this pass may have used up what the polls have armed for those who sleep */
 	if (found && fab_engine_watched(engine))
 		run_polls(engine, true);
+	if (!found)
+		give_way(engine);
 	return found;
 }
 

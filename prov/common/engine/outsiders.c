@@ -104,9 +104,9 @@ void fab_source_set_outsider(struct fab_source *src, bool outsider)
 /* True if it is their turn now. */
 static bool turn_begin(struct fab_engine_outsiders *all, uint64_t now)
 {
-	if (all->heard)
+	if (all->heard || all->heard_before)
 		all->busy_ns = now;
-	all->heard = false;
+	all->heard = all->heard_before = false;
 	all->rationed = all->busy_ns && now - all->busy_ns < BUSY_NS;
 	all->turn_end_ns = now + (all->rationed ? TURN_NS : LONG_TURN_NS);
 	return !all->rationed || now >= all->rest_ns;

@@ -18,7 +18,7 @@ void fab_source_leave_line(struct fab_source *src);
 /* True if outsiders are read in their turn only. */
 static inline bool fab_outsiders_step_back(const struct fab_engine *engine)
 {
-	return engine->outsiders.rationed || engine->outsiders.heard;
+	return engine->outsiders.rationed || engine->outsiders.heard || engine->outsiders.heard_before;
 }
 
 #endif
