@@ -275,7 +275,7 @@ static void give_way(struct fab_engine *engine)
 /* Ask epoll, unless there is nothing to ask for, and check timers. True if anything was found. */
 static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 {
-	bool found = false;
+	bool found = false, sleeps = engine->epoll.ask;	/* the caller may be about to sleep */
 
 	engine->epoll.since = 0;
 	if ((engine->sources.cnt || engine->alarm.when_ns) && !asked_lately(engine))
@@ -286,7 +286,7 @@ static __attribute__((noinline)) bool look_further(struct fab_engine *engine)
 	/* this pass may have used up what the polls have armed for those who sleep */
 	if (found && fab_engine_watched(engine))
 		run_polls(engine, true);
-	if (!found)
+	if (!found && !sleeps)
 		give_way(engine);
 	return found;
 }
