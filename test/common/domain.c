@@ -52,7 +52,7 @@ static void open_objects_are_found_by_name_and_handle(void **state)
 static int try_domain(struct world *world, const struct fi_info *info)
 {
 	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };
-	struct fab_domain domain;
+	struct fab_domain domain = { 0 };
 	int ret;
 
 	ret = fab_domain_init(&domain, &world->fabric, info, &tables, NULL);

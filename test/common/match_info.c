@@ -362,7 +362,7 @@ static void handles_pick_what_is_open(void **state)
 	const struct fab_domain_ops tables = { .fid = &fid_ops, .domain = &domain_ops, .mr = &fab_mr_ops };
 	struct fi_info *hints = fi_allocinfo(), *info;
 	struct fab_fabric fabric;
-	struct fab_domain domain;
+	struct fab_domain domain = { 0 };
 	struct fid_domain other;
 
 	(void) state;

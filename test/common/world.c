@@ -38,6 +38,7 @@ void world_open(struct world *world, const struct world_attr *attr)
 {
 	struct offers offers;
 
+	memset(world, 0, sizeof(*world));
 	offers_make(&offers);
 	world->info = fi_dupinfo(offers.info[0]);
 	offers_free(&offers);

@@ -185,8 +185,8 @@ struct fab_domain_ops {
 	fab_ep_init_fn *ep_init;	/* for fab_ep_open() */
 	size_t ep_size;			/* likewise: bytes of the provider's struct of an endpoint */
 };
-/* Initialise the embedded part, with its engine, and check that this library supports info's attributes. 0 or -FI_E*
- * (-FI_EINVAL is logged). */
+/* Initialise the embedded part, which is zeroed memory, with its engine, and check that this library supports info's
+ * attributes. 0 or -FI_E* (-FI_EINVAL is logged). */
 int fab_domain_init(struct fab_domain *domain, struct fab_fabric *fabric, const struct fi_info *info,
 		    const struct fab_domain_ops *ops, void *context);
 /* Stop the engine and free the memory of fab_domain_init(). 0; -FI_EBUSY (logged with their number): objects of the
