@@ -171,6 +171,7 @@ static void copies_fail(struct test *t, size_t len, uint64_t flags)
 	expect_recv(p.b, a, len);
 }
 
+/* The sender's copy fails: the send ends with an error, each time, and then others go through. */
 TEST_TABLE(copy_from_device_fails, lengths, CAPS, RELIABLE)
 {
 	size_t len = ROW(lengths)->len;
@@ -180,6 +181,7 @@ TEST_TABLE(copy_from_device_fails, lengths, CAPS, RELIABLE)
 	copies_fail(t, len, 0);
 }
 
+/* The same with FI_INJECT, where the call itself copies. */
 TEST_PROV(copy_of_an_injected_message_fails, CAPS, RELIABLE)
 {
 	if (!is_copied(32))

@@ -47,6 +47,7 @@ static int srx_close(struct fid *fid)
 	fab_engine_lock(engine);
 	fab_recv_flush(&srx->own_rx.recv, FI_ECANCELED);
 	tcp_owner_close(srx->own_rx.owner);
+	tcp_rest_fini(srx);
 	fab_engine_unlock(engine);
 	tcp_rx_ctx_fini(&srx->own_rx);
 	fab_ep_fini(&srx->base);
@@ -208,6 +209,7 @@ int tcp_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct 
 	ret = half_open(domain, info, &ops, FI_CLASS_SRX_CTX, context, &srx);
 	if (ret)
 		goto free_info;
+	tcp_rest_init(srx);
 	ret = tcp_rx_ctx_init(&srx->own_rx, srx, info->rx_attr);
 	if (!ret && peer) {
 		ret = tcp_owner_open(srx, context);

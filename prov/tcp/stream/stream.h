@@ -179,7 +179,8 @@ void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
 
 /* ---- rest.c: what takes long to free is freed in pieces, one in each pass ---- */
 
-/* Of an endpoint that is opened; and closed, when its connections have ended: all is freed. */
+/* Of an endpoint or a shared receive context that is opened; and closed, when its connections have ended, with the lock
+ * held: all is freed. */
 void tcp_rest_init(struct tcp_ep *ep);
 void tcp_rest_fini(struct tcp_ep *ep);
 /* The connection has ended, and has nothing but control frames in its queue: free them. */
