@@ -4,8 +4,8 @@
  * read, and the time that its requests take. Messages of strangers: stranger.c.
  */
 #include <errno.h>
-#include <string.h>
 #include <poll.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/bits.h"
