@@ -104,7 +104,7 @@ ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
 int vrb_ep_enable(struct vrb_ep *ep);
 
 /* Free closed endpoints whose requests the device may have reported until now. The domain has no completion queue any
- * more. */
+ * more. No lock held. */
 void vrb_ep_free_late(struct vrb_domain *domain);
 
 /* ---- survey.c: the page of the process. Lock held ---- */

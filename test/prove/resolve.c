@@ -9,9 +9,7 @@
  * eva: -eva-split-return-function parse_series:full,fab_addr_from_str:full,parse_str:full
  * eva: -eva-slevel-function main:0,strlen:0,strnlen:0,strstr:0,getaddrinfo:0,any_string:0
  */
-#include "text.h"
-#include <netdb.h>
-#include "base/addr.h"
+#include "resolve.h"
 
 /* What is formatted: texts end, or are as long as the format says. */
 static int two_texts(char *to, size_t size, const char *a, const char *b)
@@ -22,23 +20,6 @@ static int two_texts(char *to, size_t size, const char *a, const char *b)
 	to[24] = '\0';			/* where a text ends, does not matter here */
 	return 24;
 }
-static int one_text(char *to, size_t size, const char *a)
-{
-	(void) strlen(a);
-	return any_text(to, size);
-}
-static int numbered(char *to, size_t size, int len, const char *node, int digits)
-{
-	prove(len >= 0 && len + digits < (int) size && digits <= 20);
-	prove_readable(node, len);
-	return any_text(to, size);
-}
-#undef snprintf
-#define FORM(_1, _2, _3, _4, _5, _6, _7, name, ...)	name
-#define FORM_1(to, size, fmt, a)			one_text(to, size, a)
-#define FORM_2(to, size, fmt, a, b)			two_texts(to, size, a, b)
-#define FORM_4(to, size, fmt, len, node, digits, n)	numbered(to, size, len, node, digits)
-#define snprintf(...)	FORM(__VA_ARGS__, FORM_4, , FORM_2, FORM_1, , , )(__VA_ARGS__)
 
 uint16_t unused_addr_port(const struct sockaddr *addr);
 #define fab_addr_from_str	unused_addr_from_str
@@ -112,34 +93,11 @@ void freeaddrinfo(struct addrinfo *list);
 /*@ assigns \result \from prov; */
 extern bool fab_why_wanted(const struct fi_provider *prov);
 
-void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
-		    const char *asked, const char *offered)
-{
-	(void) prov, (void) kind, (void) entry;
-	(void) strlen(attr);
-	(void) strlen(asked);
-	(void) strlen(offered);
-}
-
 /* ---- texts ---- */
 
 #define ROOM	(NODE_MAX + 1)
 static char node_mem[ROOM + 1], service_mem[ROOM + 1];
 
-/* n bytes of any value, and a NUL that ends the array. */
-static const char *any_string(char *mem, size_t n)
-{
-	char *text = mem + ROOM - n;
-
-	any_bytes(text, n);
-	mem[ROOM] = '\0';
-	return text;
-}
-
-static int any_family(void)
-{
-	return any_of(0, 1) ? AF_UNSPEC : any_of(0, 1) ? AF_INET : AF_INET6;
-}
 
 static void prove_look_up(const char *node, const char *service)
 {
@@ -203,23 +161,23 @@ static void prove_hint(size_t len)
 
 int main(void)
 {
-	prove_look_up(any_string(node_mem, 8), NULL);
-	prove_look_up(NULL, any_string(service_mem, 8));
+	prove_look_up(any_string(node_mem, ROOM, 8), NULL);
+	prove_look_up(NULL, any_string(service_mem, ROOM, 8));
 	prove_port(NULL);
 	//@ loop unroll 40;
 	for (size_t n = 0; n <= 20; n++) {
-		prove_text(any_string(node_mem, n));
-		prove_series(any_string(node_mem, n));
+		prove_text(any_string(node_mem, ROOM, n));
+		prove_series(any_string(node_mem, ROOM, n));
 	}
 	//@ loop unroll 40;
 	for (size_t n = 0; n <= 6; n++)
-		prove_port(any_string(service_mem, n));
+		prove_port(any_string(service_mem, ROOM, n));
 	//@ loop unroll 10;
 	for (size_t n = SERVICE_MAX; n <= SERVICE_MAX + 1; n++)
-		prove_port(any_string(service_mem, n));
+		prove_port(any_string(service_mem, ROOM, n));
 	//@ loop unroll 10;
 	for (size_t n = 199; n <= 202; n++)
-		prove_series(any_string(node_mem, n));
+		prove_series(any_string(node_mem, ROOM, n));
 	prove_advance(AF_INET);
 	prove_advance(AF_INET6);
 	//@ loop unroll 60;

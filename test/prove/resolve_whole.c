@@ -15,36 +15,16 @@
   @ ensures 0 <= \result <= max;
   @*/
 size_t strnlen(const char *s, size_t max);
-#include "text.h"
-#include <netdb.h>
-#include "base/addr.h"
+#include "resolve.h"
 
 struct fi_info;
 
-/* The name of a later node is made of the node, up to its digits, and a number of as many. */
-static int numbered(char *to, size_t size, int len, const char *node, int digits)
-{
-	prove(len >= 0 && len + digits < (int) size && digits <= 20);
-	prove_readable(node, len);
-	return any_text(to, size);
-}
-static int one_text(char *to, size_t size, const char *a)
-{
-	(void) strlen(a);
-	return any_text(to, size);
-}
 static int two_texts(char *to, size_t size, const char *a, const char *b)
 {
 	(void) strlen(a);
 	(void) strlen(b);
 	return any_text(to, size);
 }
-#undef snprintf
-#define FORM(_1, _2, _3, _4, _5, _6, _7, name, ...)	name
-#define FORM_1(to, size, fmt, a)			one_text(to, size, a)
-#define FORM_2(to, size, fmt, a, b)			two_texts(to, size, a, b)
-#define FORM_4(to, size, fmt, len, node, digits, n)	numbered(to, size, len, node, digits)
-#define snprintf(...)	FORM(__VA_ARGS__, FORM_4, , FORM_2, FORM_1, , , )(__VA_ARGS__)
 
 static const char reason[] = "reason";
 
@@ -144,34 +124,11 @@ bool fab_addr_is_any(const struct sockaddr *addr);
   @*/
 extern bool fab_why_wanted(const struct fi_provider *prov);
 
-void fab_why_report(const struct fi_provider *prov, enum fab_why_kind kind, const char *entry, const char *attr,
-		    const char *asked, const char *offered)
-{
-	(void) prov, (void) kind, (void) entry;
-	(void) strlen(attr);
-	(void) strlen(asked);
-	(void) strlen(offered);
-}
-
 /* ---- the calls ---- */
 
 #define ROOM	(NODE_MAX + 1)
 static char node_mem[ROOM + 1], service_mem[ROOM + 1], long_mem[ROOM + 1];
 
-/* n bytes of any value, and a NUL that ends the array. */
-static const char *any_string(char *mem, size_t n)
-{
-	char *text = mem + ROOM - n;
-
-	any_bytes(text, n);
-	mem[ROOM] = '\0';
-	return text;
-}
-
-static int any_family(void)
-{
-	return any_of(0, 1) ? AF_UNSPEC : any_of(0, 1) ? AF_INET : AF_INET6;
-}
 
 static void prove_name(const char *node, const char *service)
 {
@@ -212,12 +169,12 @@ int main(void)
 	hints.src_addrlen = any_of(0, sizeof(src));
 	hints.dest_addr = any_of(0, 1) ? dest : NULL;
 	hints.dest_addrlen = any_of(0, sizeof(dest));
-	node = any_string(node_mem, 8);
-	service = any_string(service_mem, 8);
+	node = any_string(node_mem, ROOM, 8);
+	service = any_string(service_mem, ROOM, 8);
 	prove_name(node, service);
 	prove_name(NULL, service);
 	prove_name(node, NULL);
-	prove_name(any_string(long_mem, ROOM), NULL);
+	prove_name(any_string(long_mem, ROOM, ROOM), NULL);
 	prove_nth(node);
 	prove_resolve(node, service, &hints);
 	prove_resolve(NULL, service, &hints);

@@ -39,7 +39,6 @@ static uint32_t lives[NET_NODES];
 /* Additions to the common number of a node, of any of its lives: a call may wait for the next one. */
 static uint32_t adds[NET_NODES];
 static bool added[NET_NODES][OPS];		/* this value was fetched from it */
-static uint32_t beyond[NET_NODES];		/* bytes behind the region that accesses have named, at most */
 static uint32_t bad_cnt[NET_NODES], late_cnt[NET_NODES];	/* refused after their completion: due, and seen */
 
 void judge_begin(const struct program *what)
@@ -52,7 +51,6 @@ void judge_begin(const struct program *what)
 	memset(lives, 0, sizeof(lives));
 	memset(adds, 0, sizeof(adds));
 	memset(added, 0, sizeof(added));
-	memset(beyond, 0, sizeof(beyond));
 	memset(bad_cnt, 0, sizeof(bad_cnt));
 	memset(late_cnt, 0, sizeof(late_cnt));
 	op_cnt = open_cnt = 0;
@@ -133,7 +131,6 @@ void op_free(struct op *op)
 	op->buf = op->want = NULL;
 }
 
-#define GUARD_MIN	4096U	/* bytes behind a region that are looked at in any case */
 #define RUN	16		/* bytes that are made or compared together, as vectors */
 
 /* The first of the RUN bytes at i, a multiple of RUN. Each is larger by 7 than the one before. */
@@ -414,7 +411,6 @@ void judge_posted(struct op *op)
 		break;
 	case ACT_BAD:
 		bad_cnt[op->node] += op->way == PLAIN;
-		beyond[op->peer] = fab_max(beyond[op->peer], op->len);
 		break;
 	}
 }
@@ -579,7 +575,7 @@ static void check_node(unsigned n)
 	static const uint8_t zeros[SLOT_LEN];
 	bool any = false;
 
-	if (memcmp(memory[n]->cells.guard, zeros, fab_min(GUARD_MIN + beyond[n], (uint32_t) SLOT_LEN)))
+	if (memcmp(memory[n]->cells.guard, zeros, SLOT_LEN))
 		judge_wrong("node %u: bytes behind the region were written", n);
 	for (unsigned i = 0; i < program->nodes; i++)
 		any |= judge_doubts(n, i);

@@ -2,7 +2,6 @@
 /*
  * Programs from seeds, and as text. See play.h.
  */
-#include "config.h"
 #include "sim/play.h"
 
 #include <inttypes.h>
@@ -21,12 +20,6 @@
 #define HAVE_DATAGRAMS	true
 #else
 #define HAVE_DATAGRAMS	false
-#endif
-
-#if defined(HAVE_RXM) && !defined(HAVE_RXM_DL)
-#define HAVE_LAYER	true
-#else
-#define HAVE_LAYER	false
 #endif
 
 static const char *const names[ACT_KINDS] = {
@@ -203,7 +196,7 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 	program->keys = seeds_draw(state, 16) ? 0 : 1 + seeds_draw(state, 2);
 	program->group = !program->keys && !seeds_draw(more, 4);
 	program->msg = !program->keys && !program->group && !seeds_draw(more, 4);
-	program->rxm = !program->keys && !program->msg && !seeds_draw(more, program->group ? 8 : 4) && HAVE_LAYER;
+	program->rxm = !program->keys && !program->msg && !seeds_draw(more, program->group ? 8 : 4) && SIM_HAS_RXM;
 	program->ordered &= !program->rxm;
 	program->once = program->group && program->faults && fab_mix64(program->seed ^ 0x5eed5) % 2;
 	special = program->keys || program->group || program->msg || program->rxm;

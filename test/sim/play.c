@@ -2,7 +2,6 @@
 /*
  * Plays a program: nodes, and the calls that the actions are. See play.h; judge.c says what may come of them.
  */
-#include "config.h"
 #include "sim/play.h"
 
 #include <setjmp.h>
@@ -995,7 +994,7 @@ static void set_params(void)
 	tcp_params.credit = program->credit;
 	tcp_params.tx_size = program->tx_size;
 	tcp_params.max_conn = program->max_conn;
-#if defined(HAVE_RXM) && !defined(HAVE_RXM_DL)
+#if SIM_HAS_RXM
 	rxm_params.buffer_size = program->rxm_buffer;
 	rxm_params.sar_limit = program->rxm_sar;
 	rxm_params.conn_rx = program->rxm_rx;

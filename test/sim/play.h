@@ -7,9 +7,16 @@
 #ifndef TEST_SIM_PLAY_H
 #define TEST_SIM_PLAY_H
 
+#include "config.h"
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
+
+#if defined(HAVE_RXM) && !defined(HAVE_RXM_DL)
+#define SIM_HAS_RXM	1		/* programs with ofi_rxm can be played */
+#else
+#define SIM_HAS_RXM	0
+#endif
 
 enum action_kind {
 	ACT_PASS,			/* node a reads its completions */

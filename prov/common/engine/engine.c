@@ -30,7 +30,7 @@
 
 #define EPOLL_WORDS_NS		100000	/* if data comes by words alone, ask epoll at most so often */
 #define EPOLL_EVENTS		64
-#define SPIN_TICKS		((uint64_t) 1 << 18)	/* look in vain for some 0.1 ms; then let others run */
+#define SPIN_TICKS		((uint64_t) 1 << 18)	/* some 0.1 ms in which nothing is found; then yield */
 #define DIRECT_LOOKS		128	/* run a pass after at most so many direct reads without one, ... */
 #define DIRECT_TICKS		((uint64_t) 1 << 30)	/* ... and after some 0.5 s */
 
@@ -252,10 +252,10 @@ static inline bool looks_further(const struct fab_engine *engine, bool found)
 	return engine->epoll.since >= engine->epoll.limit[found] || (engine->epoll.ask && !found);
 }
 
-/* Nothing was found. A program that looks again and again keeps its processor from the process that it waits for,
- * where there are more processes than processors: for milliseconds, at each message. So it yields after a while. Where
- * nobody else wants the processor, this is a short system call each 0.1 ms. Not with a mutex, which other threads may
- * want, and not where a test has a clock of its own, which ticks know nothing of. */
+/* Nothing was found. With more processes than processors, a program that polls keeps its processor from the
+ * process that it waits for, for milliseconds at each message. So it yields when it has looked in vain for
+ * SPIN_TICKS. An engine with a mutex does not, since other threads may want it; nor does one in a test with a
+ * clock of its own, since ticks go on while that clock stands. */
 static void give_way(struct fab_engine *engine)
 {
 	struct fab_engine_outsiders *outsiders = &engine->outsiders;

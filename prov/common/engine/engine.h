@@ -171,8 +171,8 @@ struct fab_engine_outsiders {
 	uint64_t rest_ns;		/* there is no turn before this time, while they are rationed */
 	uint64_t busy_ns;		/* about when another source had data last; 0: never */
 	uint64_t turn_end_ns;		/* of the turn that has begun last */
-	bool heard;			/* another source had data since the last look at this flag, ... */
-	bool heard_before;		/* ... and before, since the last turn */
+	bool heard;			/* another source had data since give_way() has looked at this flag */
+	bool heard_before;		/* another source had data before that, and since the last turn */
 	bool rationed;			/* other sources have had data lately */
 };
 
@@ -250,7 +250,7 @@ struct fab_engine {
 	struct fab_engine_sources sources;
 	struct fab_engine_outsiders outsiders;
 	struct fab_engine_glance glance;
-	uint64_t idle_since;		/* ticks: nothing was found since then, or the processor was given away then */
+	uint64_t idle_since;		/* ticks of the last look that found something, or of the last yield */
 	struct fab_engine *lead;	/* the engine that this one follows, or NULL: its lock is held with ours, and
 					 * each of our passes runs one of its */
 	bool tell_at_once;		/* it follows or is followed. A thread that releases the lock of the other

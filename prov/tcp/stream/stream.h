@@ -183,7 +183,7 @@ void tcp_tx_ctx_fini(struct tcp_tx_ctx *ctx);
  * held: all is freed. */
 void tcp_rest_init(struct tcp_ep *ep);
 void tcp_rest_fini(struct tcp_ep *ep);
-/* The connection has ended, and has nothing but control frames in its queue: free them. */
+/* The connection has ended, and has nothing but control frames in its queue: free them, and clear the queue. */
 void tcp_rest_answers(struct tcp_conn *conn);
 /* Nothing is handed out of the pool any more: free its memory. It may be used again. */
 void tcp_rest_pool(struct tcp_ep *ep, struct fab_pool *pool);
