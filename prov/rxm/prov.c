@@ -76,7 +76,8 @@ static const struct fab_param params[] = {
 	{ "enable_direct_send", FI_PARAM_BOOL, NULL, 0, 0, "memory that need not be registered is always sent without "
 	  "a copy" },
 	{ "enable_passthru", FI_PARAM_BOOL, NULL, 0, 0, "every message has a packet header" },
-	{ "detect_hmem_iface", FI_PARAM_BOOL, NULL, 0, 0, "there is no device memory" },
+	{ "detect_hmem_iface", FI_PARAM_BOOL, NULL, 0, 0, "memory of a device is known by its descriptors "
+	  "(FI_MR_HMEM)" },
 	{ "rescan", FI_PARAM_BOOL, NULL, 0, 0, "each call of fi_getinfo looks up the interfaces" },
 };
 

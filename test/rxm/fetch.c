@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * A long message over verbs;ofi_rxm that its receiver reads in chunks, and what may end that: memory that cannot be
+ * registered, a sender or receiver that is closed while chunks are read, or while one is registered. One process,
+ * endpoints a (sends) and b (receives).
+ */
+#include "ends.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <rdma/fi_ext.h>
+
+#define CHUNK		(512 << 10)	/* prov/rxm/objects.h */
+#define CHUNKS		4		/* that are read at a time */
+#define LEN		(10 * CHUNK + 12345)
+#define PAGE		4096
+
+static uint64_t (*reg_cnt)(void), (*pinned_pages)(void);
+static uint8_t *from, *to;
+
+/* An error in place of a completion. */
+static int failed_a, failed_b;
+
+static bool look(struct end *end, int *failed)
+{
+	struct fi_cq_tagged_entry entry;
+	struct fi_cq_err_entry err = { 0 };
+	ssize_t ret = fi_cq_read(end->cq, &entry, 1);
+
+	if (ret == -FI_EAVAIL) {
+		assert_int_equal(fi_cq_readerr(end->cq, &err, 0), 1);
+		assert_int_equal(*failed, 0);
+		*failed = err.err;
+		return true;
+	}
+	if (ret == 1)
+		end->done++;
+	else
+		assert_int_equal(ret, -FI_EAGAIN);
+	return ret == 1;
+}
+
+#define until_seen(cond)								\
+	do {										\
+		time_t end_ = now_s() + PATIENCE_S;					\
+		while (!(cond)) {							\
+			if (a.ep)							\
+				look(&a, &failed_a);					\
+			if (b.ep)							\
+				look(&b, &failed_b);					\
+			if (now_s() > end_)						\
+				fail_msg("in vain waited for %s", #cond);		\
+		}									\
+	} while (0)
+
+/* ---- a monitor, which is told before memory is registered ---- */
+
+static void (*before_registration)(const void *addr);
+
+static int mon_start(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+	return 0;
+}
+
+static void mon_stop(struct fid_mem_monitor *monitor)
+{
+	(void) monitor;
+}
+
+static int mon_subscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) len;
+	if (before_registration)
+		before_registration(addr);
+	return 0;
+}
+
+static void mon_unsubscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+}
+
+static bool mon_valid(struct fid_mem_monitor *monitor, const void *addr, size_t len)
+{
+	(void) monitor;
+	(void) addr;
+	(void) len;
+	return true;
+}
+
+static struct fi_ops_mem_monitor mon_ops = {
+	.size = sizeof(mon_ops), .start = mon_start, .stop = mon_stop, .subscribe = mon_subscribe,
+	.unsubscribe = mon_unsubscribe, .valid = mon_valid,
+};
+static struct fid_mem_monitor mon = { .fid.fclass = FI_CLASS_MEM_MONITOR, .export_ops = &mon_ops };
+
+/* ---- both ends ---- */
+
+static void *map(void)
+{
+	void *mem = mmap(NULL, LEN, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	assert_true(mem != MAP_FAILED);
+	return mem;
+}
+
+/* a has sent a long message, with tag 1, and b knows of it. */
+static void announce(void)
+{
+	struct fi_msg_tagged peek = { .tag = 1, .addr = b.peer };
+	unsigned found = b.done;
+
+	for (size_t i = 0; i < LEN; i++)
+		from[i] = (uint8_t) (i * 7 + i / CHUNK);
+	OK((int) fi_tsend(a.ep, from, LEN, NULL, a.peer, 1, NULL));
+	while (b.done == found) {
+		failed_b = 0;
+		OK((int) fi_trecvmsg(b.ep, &peek, FI_PEEK));
+		until_seen(b.done != found || failed_b);
+		assert_true(b.done != found || failed_b == FI_ENOMSG);
+	}
+	failed_b = 0;
+}
+
+static void receive(void)
+{
+	OK((int) fi_trecv(b.ep, to, LEN, NULL, b.peer, 1, 0, NULL));
+}
+
+static void close_ep(struct end *end)
+{
+	OK(fi_close(&end->ep->fid));
+	end->ep = NULL;
+}
+
+static int setup(void **state)
+{
+	char bytes[2][8] = { { 0 } };
+
+	(void) state;
+	failed_a = failed_b = 0;
+	before_registration = NULL;
+	unsetenv("SOFTVERBS_LIMITS");
+	from = map();
+	to = map();
+	ends_open(FI_MSG | FI_TAGGED, 0, 0);
+	OK((int) fi_recv(b.ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, bytes[1], 8, NULL, a.peer, NULL));
+	/* and back, so that both have packet buffers */
+	OK((int) fi_recv(a.ep, bytes[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(b.ep, bytes[1], 8, NULL, b.peer, NULL));
+	until_seen(a.done == 2 && b.done == 2);
+	announce();
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct end *end[] = { &a, &b };
+
+	(void) state;
+	for (int i = 0; i < 2; i++) {
+		if (end[i]->ep)
+			close_ep(end[i]);
+		OK(fi_close(&end[i]->cq->fid));
+		OK(fi_close(&end[i]->av->fid));
+		OK(fi_close(&end[i]->domain->fid));
+	}
+	OK(fi_close(&fabric->fid));
+	fi_freeinfo(info);
+	munmap(from, LEN);
+	munmap(to, LEN);
+	return 0;
+}
+
+/* ---- tests ---- */
+
+/* A call has no completion of a chunk yet, so it has registered as many as may be read at a time. */
+static void chunks_are_registered_while_others_are_read(void **state)
+{
+	unsigned sent = a.done, received = b.done;
+	uint64_t before = reg_cnt();
+
+	(void) state;
+	receive();
+	assert_int_equal(reg_cnt() - before, CHUNKS);
+	until_seen(a.done == sent + 1 && b.done == received + 1);
+	assert_int_equal(reg_cnt() - before, LEN / CHUNK + 1);
+	assert_memory_equal(to, from, LEN);
+}
+
+/* The third chunk, while two are read, so that the cache has none to give up. Both ends learn of it, once, and the
+ * connection stays. */
+static void memory_that_cannot_be_registered_fails_the_message(void **state)
+{
+	unsigned sent = a.done, received = b.done;
+	char limit[64], bytes[2][8] = { "again" };
+
+	(void) state;
+	snprintf(limit, sizeof(limit), "memlock=%llu", (unsigned long long) pinned_pages() * PAGE + 3 * CHUNK - PAGE);
+	setenv("SOFTVERBS_LIMITS", limit, 1);
+	receive();
+	until_seen(failed_b && failed_a);
+	assert_int_equal(failed_b, FI_ENOMEM);
+	assert_int_equal(failed_a, FI_ENOMEM);
+	unsetenv("SOFTVERBS_LIMITS");
+	failed_a = failed_b = 0;
+	OK((int) fi_recv(b.ep, bytes[1], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, bytes[0], 8, NULL, a.peer, NULL));
+	until_seen(a.done == sent + 1 && b.done == received + 1);
+	assert_memory_equal(bytes[1], bytes[0], 8);
+	assert_int_equal(failed_a + failed_b, 0);
+}
+
+static void sender_that_closes_fails_the_receive(void **state)
+{
+	(void) state;
+	receive();
+	close_ep(&a);
+	until_seen(failed_b);
+}
+
+static void receiver_that_closes_fails_the_send(void **state)
+{
+	(void) state;
+	receive();
+	close_ep(&b);
+	until_seen(failed_a);
+}
+
+/* The call registers without the lock, and others may make progress meanwhile. */
+static void lose_the_sender(const void *addr)
+{
+	if ((const uint8_t *) addr != to + CHUNK)
+		return;
+	before_registration = NULL;
+	close_ep(&a);
+	until_seen(failed_b);
+}
+
+static void sender_that_closes_during_a_registration_fails_the_receive(void **state)
+{
+	uint64_t before = reg_cnt();
+
+	(void) state;
+	before_registration = lose_the_sender;
+	receive();
+	assert_null(before_registration);
+	assert_null(a.ep);
+	/* the chunk that was being registered, and no other */
+	assert_int_equal(reg_cnt() - before, 2);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(chunks_are_registered_while_others_are_read),
+		CASE(memory_that_cannot_be_registered_fails_the_message),
+		CASE(sender_that_closes_fails_the_receive),
+		CASE(receiver_that_closes_fails_the_send),
+		CASE(sender_that_closes_during_a_registration_fails_the_receive),
+	};
+	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
+
+	*(void **) &reg_cnt = dlsym(soft, "sv_test_reg_cnt");
+	*(void **) &pinned_pages = dlsym(soft, "sv_test_pinned_pages");
+	if (!reg_cnt || !pinned_pages || fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL))
+		return 1;
+	return cmocka_run_group_tests_name("rxm/fetch", tests, NULL, NULL);
+}
