@@ -16,7 +16,6 @@
 #define FAB_GROUP_ADDR	(1ULL << 63)	/* fi_mc_addr() of a group is this bit and the group's slot; no address of a
 					 * vector or set has the bit */
 #define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered after they were closed */
-#define FAB_COLL_LOST		UINT64_MAX
 #define FAB_GROUP_MEMBERS_MAX	(1u << 24)
 
 enum fab_group_state {
@@ -44,8 +43,8 @@ struct fab_group {
 	uint64_t id;			/* the group's bits in tags of all other operations */
 	uint16_t seq;			/* number of the next operation */
 	uint32_t rank, cnt;
-	uint64_t *life;			/* by rank, behind member: the process that has joined; 0: not known;
-					 * FAB_COLL_LOST: what it sends may be lost */
+	uint64_t *life;			/* by rank, behind member: the process that has joined; 0: not known */
+	bool *lost;			/* by rank, behind life: a connection to it was lost, and perhaps a message */
 	fi_addr_t member[];
 };
 

@@ -91,9 +91,11 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	uint64_t hash;
 
 	pthread_mutex_lock(&set->av->change_lock);
-	group = calloc(1, sizeof(*group) + set->cnt * (sizeof(*group->member) + sizeof(*group->life)));
+	group = calloc(1, sizeof(*group) +
+		       set->cnt * (sizeof(*group->member) + sizeof(*group->life) + sizeof(*group->lost)));
 	if (group) {
 		group->life = group->member + set->cnt;
+		group->lost = (bool *) (group->life + set->cnt);
 		group->cnt = (uint32_t) set->cnt;
 		memcpy(group->member, set->addr, set->cnt * sizeof(*group->member));
 		group->kinds = set->flags;

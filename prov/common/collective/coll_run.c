@@ -227,7 +227,7 @@ static int step_recv(struct fab_coll_op *op)
 	ret = group->coll->net->watch(group->coll->ep, group->member[step->from]);
 	if (!ret)
 		ret = message_begin(op, &op->in, FAB_OP_CRECV, group->member[step->from], step->in, step->in_len);
-	return !ret && op->in.busy && group->life[step->from] == FAB_COLL_LOST ? -FI_ECONNRESET : ret;
+	return !ret && op->in.busy && group->lost[step->from] ? -FI_ECONNRESET : ret;
 }
 
 static int step_send(struct fab_coll_op *op)
@@ -409,7 +409,7 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 		uint32_t rank = rank_of(group, peer);
 
 		if (rank != FAB_COLL_NOBODY)
-			group->life[rank] = FAB_COLL_LOST;
+			group->lost[rank] = true;
 		if (!op_waits_for(op, peer) || op->lost)
 			continue;
 		op->lost = err;
@@ -422,7 +422,7 @@ static bool is_reborn(const struct fab_group *group, uint32_t rank, uint64_t lif
 {
 	if (!group->life[rank])
 		group->life[rank] = life;
-	return group->life[rank] != life && group->life[rank] != FAB_COLL_LOST;
+	return group->life[rank] != life;
 }
 
 void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life)
