@@ -103,6 +103,15 @@ static int unexp_teardown(void **state)
 	return node_teardown(state);
 }
 
+static int coll_setup(void **state)
+{
+	struct node *node = calloc(1, sizeof(*node));
+
+	node_open(node, FI_MSG | FI_COLLECTIVE, FI_THREAD_UNSPEC);
+	*state = node;
+	return 0;
+}
+
 /* Messages count what they take, not what they carry: FI_TCP_UNEXP_MAX is a limit on memory. */
 static void empty_messages_count_too(void **state)
 {
@@ -506,49 +515,92 @@ static uint64_t cpu_ns(void)
 	return now.tv_sec * 1000000000ULL + now.tv_nsec;
 }
 
-/* The peer takes back announcements that it has not made, then announces a message with this id. Returns how long the
- * node needs for that, of the processor. */
-static uint64_t take_back_none(struct node *node, const struct peer *peer, int fd, uint32_t id)
+/* The peer sends len bytes of frames that ask for nothing that is there, then announces a message with this id. Returns
+ * how long the node needs for that, of the processor. */
+static uint64_t ask_for_nothing(struct node *node, const struct peer *peer, int fd, const void *frames, size_t len,
+				uint32_t id)
 {
 	const struct tcp_conn *conn = node_conn(node, peer->fi_addr);
+	const struct announcement last = announcement(id);
 	uint32_t before = conn->msg.announced_cnt;
-	static struct {
-		struct taking_back many[500];
-		struct announcement last;
-	} frames;
-	uint64_t begun = cpu_ns();
+	uint8_t all[len + sizeof(last)];
+	uint64_t begun;
 
-	for (uint32_t i = 0; i < 500; i++)
-		frames.many[i] = taking_back(100000 + i);
-	frames.last = announcement(id);
-	raw_send(fd, &frames, sizeof(frames));
+	memcpy(all, frames, len);
+	memcpy(all + len, &last, sizeof(last));
+	begun = cpu_ns();
+	raw_send(fd, all, sizeof(all));		/* at once: the kernel would wait before it sends a second part */
 	while (conn->msg.announced_cnt == before)
 		drive(node);
 	return cpu_ns() - begun;
 }
 
+#define KEPT	60000			/* messages that a peer has announced */
+#define NOTHINGS 500
+
+/* The peer announces KEPT messages, which change nothing in what the frames cost. */
+static void check_kept_costs_nothing(struct node *node, const struct peer *peer, int fd, const void *frames, size_t len,
+				     struct announcement message)
+{
+	static struct announcement many[KEPT];
+	uint64_t few_ns, many_ns;
+
+	ask_for_nothing(node, peer, fd, frames, len, KEPT);
+	few_ns = ask_for_nothing(node, peer, fd, frames, len, KEPT + 1);
+	for (uint32_t i = 0; i < KEPT; i++) {
+		many[i] = message;
+		many[i].rts.id = i;
+	}
+	for (uint32_t i = 0; i < KEPT; i += 500) {
+		raw_send(fd, &many[i], 500 * sizeof(*many));
+		while (node_conn(node, peer->fi_addr)->msg.announced_cnt < i + 502)
+			drive(node);
+	}
+	many_ns = ask_for_nothing(node, peer, fd, frames, len, KEPT + 2);
+	assert_true(many_ns < 50 * few_ns);
+}
+
 /* A peer may have announced 65536 messages. What it takes back is found at once, so it cannot keep the node busy. */
 static void taking_back_does_not_depend_on_what_is_kept(void **state)
 {
-	enum { MANY = 60000 };
-	static struct announcement many[MANY];
 	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
 	struct node *node = *state;
 	struct peer peer = peer_open(node);
 	int fd = connected_ext(node, &peer, &hello);
-	uint64_t few_ns, many_ns;
+	struct taking_back frames[NOTHINGS];
 
-	take_back_none(node, &peer, fd, MANY);
-	few_ns = take_back_none(node, &peer, fd, MANY + 1);
-	for (uint32_t i = 0; i < MANY; i++)
-		many[i] = announcement(i);
-	for (uint32_t i = 0; i < MANY; i += 500) {
-		raw_send(fd, &many[i], 500 * sizeof(*many));
-		while (node_conn(node, peer.fi_addr)->msg.announced_cnt < i + 502)
-			drive(node);
+	for (uint32_t i = 0; i < NOTHINGS; i++)
+		frames[i] = taking_back(100000 + i);
+	check_kept_costs_nothing(node, &peer, fd, frames, sizeof(frames), announcement(0));
+	peer_close(&peer, fd);
+}
+
+/* Groups of collectives that nobody here has joined. */
+#define GROUP(n)	((uint64_t) (n) << 32)
+
+/* It says that it has left a group: that its messages for it are void is found out at once, too. */
+static void leaving_groups_does_not_depend_on_what_is_kept(void **state)
+{
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096,
+					 .features = TCP_EXT_COLL };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	struct announcement message = announcement(0);
+	struct {
+		struct tcp_hdr hdr;
+		struct tcp_coll coll;
+	} frames[NOTHINGS];
+
+	for (uint32_t i = 0; i < NOTHINGS; i++) {
+		frames[i].hdr = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_COLL,
+						   .op_data = TCP_COLL_ABORT, .hdr_size = sizeof(*frames),
+						   .size = sizeof(*frames) };
+		frames[i].coll.tag = GROUP(1000 + i);
 	}
-	many_ns = take_back_none(node, &peer, fd, MANY + 2);
-	assert_true(many_ns < 50 * few_ns);
+	message.hdr.op_data = FAB_CLASS_COLL;
+	message.rts.tag = GROUP(1);
+	check_kept_costs_nothing(node, &peer, fd, frames, sizeof(frames), message);
 	peer_close(&peer, fd);
 }
 
@@ -831,6 +883,8 @@ int main(void)
 		TEST(sends_do_not_go_into_debt),
 		TEST(announcement_that_a_receive_has_taken_stays),
 		TEST(taking_back_does_not_depend_on_what_is_kept),
+		cmocka_unit_test_setup_teardown(leaving_groups_does_not_depend_on_what_is_kept, coll_setup,
+						node_teardown),
 		TEST(announcement_with_an_id_in_use_ends_the_connection),
 		TEST(unexpected_messages_have_a_limit),
 		TEST(frames_are_numbered),

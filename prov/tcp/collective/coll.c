@@ -29,7 +29,7 @@ static void coll_aborted(struct tcp_conn *conn, uint64_t tag)
 	struct fab_coll *coll = conn->ep->base.coll;
 
 	if (!coll || fab_coll_aborted(coll, conn->fi_addr, tag, (int) (tag >> ERR_SHIFT & ERR_MASK)))
-		tcp_rx_drop_group(conn->ep, conn, tag & FAB_COLL_GROUP_BITS);
+		tcp_rx_drop_group(conn, tag & FAB_COLL_GROUP_BITS);
 }
 
 void tcp_coll_start(struct tcp_conn *conn)
@@ -174,7 +174,7 @@ static void coll_forget(struct fab_ep *base, uint64_t tag)
 	struct tcp_ep *receiver = coll_receiver(fab_container(base, struct tcp_ep, base));
 
 	if (receiver)
-		tcp_rx_drop_group(receiver, NULL, tag & FAB_COLL_GROUP_BITS);
+		tcp_rx_drop_group_left(receiver, tag & FAB_COLL_GROUP_BITS);
 }
 
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)

@@ -108,7 +108,10 @@ struct tcp_unexp {
 	struct fab_list link;		/* in conn->msg.unexp, or in ctx->orphans when conn is NULL */
 	/* on which it comes; NULL if the connection is down (only complete messages outlive it) */
 	struct tcp_conn *conn;
-	union fab_sockaddr from;	/* conn->addr, after conn has become NULL */
+	union {
+		union fab_sockaddr from;	/* conn->addr, after conn has become NULL */
+		struct fab_entry group;		/* of a collective, before that: in ctx->grouped */
+	};
 	uint64_t kept;			/* its part of conn->msg.unexp_len, and of the peer's credit; see
 					 * tcp_unexp_overhead() */
 	uint64_t have;			/* stalled: bytes in buf */
@@ -146,9 +149,11 @@ void tcp_msg_name_sender(struct tcp_conn *conn, fi_addr_t fi_addr);
 void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_addr);
 /* Detach the kept messages of this peer from the connection. They are complete. */
 void tcp_rx_disown(struct tcp_conn *conn);
-/* Drop the kept messages of this group of a collective, the bits of its tag: those that came by this connection; or,
- * where conn is NULL, by connections that have ended. */
-void tcp_rx_drop_group(struct tcp_ep *ep, struct tcp_conn *conn, uint64_t group);
+/* Drop the kept messages of this group of a collective, the bits of its tag, that came by this connection; this may end
+ * it. It takes time for these, not for others. */
+void tcp_rx_drop_group(struct tcp_conn *conn, uint64_t group);
+/* The same for those that came by connections that have ended. */
+void tcp_rx_drop_group_left(struct tcp_ep *ep, uint64_t group);
 /* The connection ends: receives being filled complete with an error, and incomplete unexpected messages are dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);
 

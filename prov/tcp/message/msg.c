@@ -29,6 +29,30 @@ static uint64_t unexp_max(const struct tcp_conn *conn)
 	return conn->holding.class == TCP_STRANGER ? fab_min(max, tcp_stranger_own_max()) : max;
 }
 
+/* ---- kept messages of collectives, by group: whoever says that a group has failed decides how often ---- */
+
+static uint64_t group_hash(const struct tcp_conn *conn, uint64_t tag)
+{
+	return fab_mix64(fab_mix64((uintptr_t) conn) ^ (tag & FAB_COLL_GROUP_BITS));
+}
+
+/* False: no memory. */
+static bool group_list(struct tcp_unexp *unexp, uint64_t tag)
+{
+	struct fab_table *table = &unexp->ep->own_rx.grouped;
+
+	if (!table->bucket && fab_table_init(table))
+		return false;
+	fab_table_add(table, &unexp->group, group_hash(unexp->conn, tag));
+	return true;
+}
+
+static void group_unlist(struct tcp_unexp *unexp)
+{
+	if (unexp->base.class == FAB_CLASS_COLL && unexp->conn)
+		fab_table_remove(&unexp->ep->own_rx.grouped, &unexp->group);
+}
+
 struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg, bool announced)
 {
 	struct tcp_ep *ep = conn->ep;
@@ -57,6 +81,8 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		unexp->buf = malloc(msg->base.len);
 	if (!unexp->buf && !unexp->stalled)
 		goto put;
+	if (msg->base.class == FAB_CLASS_COLL && !group_list(unexp, msg->base.tag))
+		goto free_buf;
 	fab_recv_keep(tcp_recv_of(ep, msg->base.class), &unexp->base, &msg->base,
 		      tcp_match_src(ep, msg->base.src, msg->group));
 	fab_list_add_tail(&conn->msg.unexp, &unexp->link);
@@ -70,6 +96,9 @@ struct tcp_unexp *tcp_unexp_new(struct tcp_conn *conn, const struct tcp_msg *msg
 		tcp_profile_event(unexp, FI_EVENT_UNEXP_MSG_RECVD);
 	return unexp;
 
+free_buf:
+	if (unexp->buf != unexp->small)
+		free(unexp->buf);
 put:
 	fab_pool_put(&ep->rx->unexp_pool, unexp);
 no_memory:
@@ -111,6 +140,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 	if (unexp->owned)
 		unexp->ep->rx->owner->ops->lost(unexp->owned);
 	fab_list_remove(&unexp->link);
+	group_unlist(unexp);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
 	unexp_put(unexp->ep, unexp);
@@ -487,6 +517,7 @@ static void unexp_orphan(struct tcp_unexp *unexp)
 {
 	fab_list_remove(&unexp->link);
 	fab_list_add_tail(&unexp->ep->rx->orphans, &unexp->link);
+	group_unlist(unexp);
 	unexp->from = unexp->conn->addr;
 	tcp_unexp_leave(unexp);
 }
@@ -499,19 +530,39 @@ void tcp_rx_disown(struct tcp_conn *conn)
 	conn->owed.credit = 0;
 }
 
-void tcp_rx_drop_group(struct tcp_ep *ep, struct tcp_conn *conn, uint64_t group)
+/* True if it is of this group, and no receive has taken it. */
+static bool unexp_is_of_group(const struct tcp_unexp *unexp, uint64_t group)
+{
+	return unexp->base.class == FAB_CLASS_COLL && unexp->base.place == FAB_KEPT_QUEUED &&
+	       (unexp->base.tag & FAB_COLL_GROUP_BITS) == group;
+}
+
+void tcp_rx_drop_group(struct tcp_conn *conn, uint64_t group)
+{
+	const struct fab_table *table = &conn->ep->own_rx.grouped;
+	struct fab_list *link, *next;
+
+	if (!table->cnt)
+		return;
+	fab_list_for_each_safe(fab_table_bucket(table, group_hash(conn, group)), link, next) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, group.link);
+
+		if (unexp->conn == conn && unexp_is_of_group(unexp, group))
+			tcp_unexp_drop(unexp);
+		if (conn->state == TCP_CONN_DOWN)
+			return;
+	}
+}
+
+void tcp_rx_drop_group_left(struct tcp_ep *ep, uint64_t group)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(conn ? &conn->msg.unexp : &ep->rx->orphans, link, next) {
+	fab_list_for_each_safe(&ep->rx->orphans, link, next) {
 		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
 
-		if (unexp->base.class != FAB_CLASS_COLL || unexp->base.place != FAB_KEPT_QUEUED ||
-		    (unexp->base.tag & FAB_COLL_GROUP_BITS) != group)
-			continue;
-		tcp_unexp_drop(unexp);
-		if (conn && conn->state == TCP_CONN_DOWN)
-			return;
+		if (unexp_is_of_group(unexp, group))
+			tcp_unexp_drop(unexp);
 	}
 }
 

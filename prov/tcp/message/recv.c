@@ -181,4 +181,5 @@ void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
 	tcp_account_fini(&ctx->account);
 	fab_pool_fini(&ctx->unexp_pool);
 	fab_table_fini(&ctx->announced);
+	fab_table_fini(&ctx->grouped);
 }

@@ -30,6 +30,8 @@ struct tcp_rx_ctx {
 	bool named;			/* the senders of messages have become known since tcp_rx_named() */
 	struct fab_table announced;	/* struct tcp_unexp.entry: announced messages that no receive has taken, by
 					 * connection and rts_id; zero until the first one */
+	struct fab_table grouped;	/* struct tcp_unexp.group: kept messages of collectives, by connection and
+					 * group; the same. In an endpoint's own, as their receives are */
 	struct fab_pool unexp_pool;	/* struct tcp_unexp with room for a small payload */
 	struct tcp_account account;	/* memory held for the peers of its endpoints */
 	bool keyed;			/* a receive for an authorization key has been posted (message/keyed.c) */
