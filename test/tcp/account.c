@@ -321,6 +321,44 @@ static void pour(int fd)
 	assert_int_equal(errno, EAGAIN);
 }
 
+#define OFTEN		8
+#define OWED_MUCH	20000
+
+/* A peer connects, is owed thousands of answers and closes, again and again: what it has left is freed before it has
+ * left as much anew, however few passes there are. */
+static void who_comes_again_does_not_leave_more(void **state)
+{
+	struct node *node = *state;
+	const struct fab_pool *pool = &node_tcp_ep(node)->tx->pool;
+	struct peer peer = peer_open(node);
+	static char mem[8];
+	struct fid_mr *mr;
+	size_t most = 0;
+
+	assert_int_equal(fi_mr_reg(node->domain, mem, sizeof(mem), FI_REMOTE_READ, 0, 0xdead, 0, &mr, NULL), 0);
+	real_clock = fab_clock;
+	fab_clock = &tick_clock;
+	for (int i = 0; i < OFTEN; i++) {
+		struct tcp_conn *conn;
+		int fd = mute_peer(node, &peer, &conn);
+
+		poured = 0;
+		while (answered(conn) < OWED_MUCH) {
+			pour(fd);
+			drive(node);
+		}
+		most = fab_max(most, pool->out_cnt);
+		close(fd);
+		while (is_up(node, conn))
+			drive(node);
+	}
+	fab_clock = real_clock;
+	print_message("# %zu answers at most\n", most);
+	assert_in_range(most, OWED_MUCH / 2, 2 * OWED_MUCH);
+	assert_int_equal(fi_close(&mr->fid), 0);
+	close(peer.listener);
+}
+
 static void begin_costs(const struct tcp_conn *conn)
 {
 	costly = conn;
@@ -434,6 +472,24 @@ static void who_reads_no_answers_waits_like_a_stranger(void **state)
 	assert_false(conn->src.outsider);
 	peer_close(&peer, fd);
 	peer_close(&other, fd_other);
+}
+
+/* A stranger that has left many answers unread is inserted: it is known now, and waits until it has read them. */
+static void insertion_changes_nothing_for_who_reads_no_answers(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = { .listener = raw_listen(&peer.addr, 1) };
+	struct tcp_conn *conn;
+	int fd = mute_peer(node, &peer, &conn);
+
+	assert_int_equal(conn->holding.class, TCP_STRANGER);
+	ask(node, fd, conn, UNREAD);
+	node_insert(node, &peer.addr);
+	assert_int_equal(conn->holding.class, TCP_KNOWN);
+	assert_true(conn->src.outsider);
+	drain(node, fd, conn);
+	assert_false(conn->src.outsider);
+	peer_close(&peer, fd);
 }
 
 /* ---- the same over rings ---- */
@@ -643,9 +699,11 @@ int main(void)
 		TEST(unread_answers_are_packed),
 		TEST(strangers_get_a_share_of_answers),
 		TEST(what_is_owed_at_the_end_is_freed_in_pieces),
+		TEST(who_comes_again_does_not_leave_more),
 		TEST(what_is_owed_is_freed_with_the_endpoint),
 		TEST(costly_requests_share_a_pass),
 		TEST(who_reads_no_answers_waits_like_a_stranger),
+		TEST(insertion_changes_nothing_for_who_reads_no_answers),
 		TEST(costly_requests_over_rings_share_a_pass),
 		TEST(costly_records_share_a_pass),
 		TEST(record_that_shrinks_ends_the_connection),

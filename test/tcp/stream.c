@@ -604,6 +604,45 @@ static void leaving_groups_does_not_depend_on_what_is_kept(void **state)
 	peer_close(&peer, fd);
 }
 
+/* How long the node needs to insert NOTHINGS addresses that were not there, of the processor; host: of 127.0.0.0/8. */
+static uint64_t insert_many(struct node *node, uint32_t host)
+{
+	uint64_t begun = cpu_ns();
+
+	for (uint32_t i = 0; i < NOTHINGS; i++) {
+		const struct sockaddr_in addr = { .sin_family = AF_INET, .sin_port = htons(1 + i),
+						  .sin_addr.s_addr = htonl(INADDR_LOOPBACK + host) };
+
+		node_insert(node, &addr);
+	}
+	return cpu_ns() - begun;
+}
+
+/* Peers have left messages that nobody has received: who else is inserted has nothing to do with them. */
+static void inserting_does_not_depend_on_what_peers_have_left(void **state)
+{
+	static struct tcp_hdr empty[500];
+	const struct tcp_hello hello = { .incarnation = 1, .eager_max = 4096, .credit = 4096 };
+	struct node *node = *state;
+	struct peer peer = peer_open(node);
+	int fd = connected_ext(node, &peer, &hello);
+	uint64_t none_ns;
+
+	insert_many(node, 1);
+	none_ns = insert_many(node, 2);
+	for (uint32_t i = 0; i < 500; i++)
+		empty[i] = (struct tcp_hdr) { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG,
+					      .hdr_size = sizeof(*empty), .size = sizeof(*empty) };
+	for (uint32_t i = 0; i < KEPT; i += 500)
+		pump(node, fd, empty, sizeof(empty));
+	settle(node);
+	peer_close(&peer, fd);
+	while (node_conn(node, peer.fi_addr))
+		drive(node);
+	assert_int_equal(fab_container(node->ep, struct tcp_ep, base.ep_fid)->rx->orphans.cnt, KEPT);
+	assert_true(insert_many(node, 3) < 50 * none_ns);
+}
+
 /* An id names one message until it is taken. */
 static void announcement_with_an_id_in_use_ends_the_connection(void **state)
 {
@@ -883,6 +922,7 @@ int main(void)
 		TEST(sends_do_not_go_into_debt),
 		TEST(announcement_that_a_receive_has_taken_stays),
 		TEST(taking_back_does_not_depend_on_what_is_kept),
+		TEST(inserting_does_not_depend_on_what_peers_have_left),
 		cmocka_unit_test_setup_teardown(leaving_groups_does_not_depend_on_what_is_kept, coll_setup,
 						node_teardown),
 		TEST(announcement_with_an_id_in_use_ends_the_connection),

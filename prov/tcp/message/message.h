@@ -105,7 +105,13 @@ struct tcp_unexp {
 	struct fab_kept base;
 	struct tcp_ep *ep;		/* borrowed: the endpoint at which it arrived, which drops it before it
 					 * closes */
-	struct fab_list link;		/* in conn->msg.unexp, or in ctx->orphans when conn is NULL */
+	union {
+		struct {
+			struct fab_list link;	/* in conn->msg.unexp */
+			uint64_t have;		/* stalled: bytes in buf */
+		};
+		struct fab_entry orphan;	/* in ctx->orphans, when conn is NULL */
+	};
 	/* on which it comes; NULL if the connection is down (only complete messages outlive it) */
 	struct tcp_conn *conn;
 	union {
@@ -114,7 +120,6 @@ struct tcp_unexp {
 	};
 	uint64_t kept;			/* its part of conn->msg.unexp_len, and of the peer's credit; see
 					 * tcp_unexp_overhead() */
-	uint64_t have;			/* stalled: bytes in buf */
 	uint64_t charged;		/* bytes, in ctx->account */
 	struct tcp_owned *owned;	/* it waits at the owner of the receives; or NULL */
 	uint32_t rts_id;		/* announced: the sender's id */

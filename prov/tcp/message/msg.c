@@ -49,7 +49,7 @@ static bool group_list(struct tcp_unexp *unexp, uint64_t tag)
 
 static void group_unlist(struct tcp_unexp *unexp)
 {
-	if (unexp->base.class == FAB_CLASS_COLL && unexp->conn)
+	if (unexp->base.class == FAB_CLASS_COLL)
 		fab_table_remove(&unexp->ep->own_rx.grouped, &unexp->group);
 }
 
@@ -123,6 +123,16 @@ static void unexp_put(struct tcp_ep *ep, struct tcp_unexp *unexp)
 		tcp_rest_pool(ep, pool);
 }
 
+static void unexp_unlist(struct tcp_unexp *unexp)
+{
+	if (!unexp->conn && !unexp->foreign) {
+		fab_table_remove(&unexp->ep->rx->orphans, &unexp->orphan);
+		return;
+	}
+	fab_list_remove(&unexp->link);
+	group_unlist(unexp);
+}
+
 void tcp_unexp_free(struct tcp_unexp *unexp)
 {
 	struct tcp_conn *conn = unexp->conn;
@@ -139,8 +149,7 @@ void tcp_unexp_free(struct tcp_unexp *unexp)
 		tcp_rndv_unlist(unexp);
 	if (unexp->owned)
 		unexp->ep->rx->owner->ops->lost(unexp->owned);
-	fab_list_remove(&unexp->link);
-	group_unlist(unexp);
+	unexp_unlist(unexp);
 	if (unexp->buf != unexp->small)
 		free(unexp->buf);
 	unexp_put(unexp->ep, unexp);
@@ -516,9 +525,9 @@ void tcp_msg_refused(struct tcp_tx *tx, int err)
 static void unexp_orphan(struct tcp_unexp *unexp)
 {
 	fab_list_remove(&unexp->link);
-	fab_list_add_tail(&unexp->ep->rx->orphans, &unexp->link);
 	group_unlist(unexp);
 	unexp->from = unexp->conn->addr;
+	fab_table_add(&unexp->ep->rx->orphans, &unexp->orphan, fab_addr_hash(&unexp->from.sa));
 	tcp_unexp_leave(unexp);
 }
 
@@ -556,13 +565,16 @@ void tcp_rx_drop_group(struct tcp_conn *conn, uint64_t group)
 
 void tcp_rx_drop_group_left(struct tcp_ep *ep, uint64_t group)
 {
+	const struct fab_table *orphans = &ep->rx->orphans;
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(&ep->rx->orphans, link, next) {
-		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+	for (uint64_t hash = 0; hash <= orphans->mask; hash++) {
+		fab_list_for_each_safe(fab_table_bucket(orphans, hash), link, next) {
+			struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, orphan.link);
 
-		if (unexp_is_of_group(unexp, group))
-			tcp_unexp_drop(unexp);
+			if (unexp_is_of_group(unexp, group))
+				tcp_unexp_drop(unexp);
+		}
 	}
 }
 

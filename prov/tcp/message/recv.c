@@ -54,8 +54,8 @@ void tcp_rx_name_orphans(struct tcp_ep *ep, const union fab_sockaddr *addr, fi_a
 {
 	struct fab_list *link;
 
-	fab_list_for_each(&ep->rx->orphans, link) {
-		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, link);
+	fab_list_for_each(fab_table_bucket(&ep->rx->orphans, fab_addr_hash(&addr->sa)), link) {
+		struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, orphan.link);
 
 		if (fab_addr_equal(&unexp->from.sa, &addr->sa))
 			tcp_unexp_set_src(ep, unexp, fi_addr);
@@ -148,11 +148,14 @@ int tcp_rx_ctx_init(struct tcp_rx_ctx *ctx, struct tcp_ep *ep, const struct fi_r
 {
 	int ret;
 
+	if (fab_table_init(&ctx->orphans))
+		return -FI_ENOMEM;
 	ret = fab_recv_init(&ctx->recv, &ep->base, attr->size, &tcp_recv_ops);
-	if (ret)
+	if (ret) {
+		fab_table_fini(&ctx->orphans);
 		return ret;
+	}
 	fab_pool_init(&ctx->unexp_pool, &(struct fab_pool_attr) { .size = sizeof(struct tcp_unexp), .chunk_cnt = 16 });
-	fab_list_init(&ctx->orphans);
 	tcp_account_init(&ctx->account);
 	fab_list_init(&ctx->users);
 	return 0;
@@ -180,6 +183,7 @@ void tcp_rx_ctx_fini(struct tcp_rx_ctx *ctx)
 	fab_recv_fini(&ctx->recv);
 	tcp_account_fini(&ctx->account);
 	fab_pool_fini(&ctx->unexp_pool);
+	fab_table_fini(&ctx->orphans);
 	fab_table_fini(&ctx->announced);
 	fab_table_fini(&ctx->grouped);
 }

@@ -72,10 +72,11 @@ void tcp_conn_classify(struct tcp_conn *conn)
 	bool known = conn->ep->base.type == FI_EP_MSG || conn->fi_addr != FI_ADDR_NOTAVAIL;
 
 	enum tcp_class class = known ? TCP_KNOWN : conn->auth_key ? TCP_PROVED : TCP_STRANGER;
+	bool waits = class == TCP_STRANGER || tcp_conn_reads_nothing(conn);
 
 	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
-	fab_source_set_outsider(&conn->src, class == TCP_STRANGER);
-	conn->rx.stage = class == TCP_STRANGER ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;
+	fab_source_set_outsider(&conn->src, waits);
+	conn->rx.stage = waits ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;
 	tcp_io_ring_classify(conn);
 }
 
@@ -176,6 +177,7 @@ void tcp_conn_park(struct tcp_conn *conn)
 	conn->state = TCP_CONN_IDLE;
 	conn->park.parked = true;
 	conn->tx.blocked = false;
+	conn->tx.unread_cnt = 0;
 	conn->tx.cnt = 0;
 	tcp_conn_tell(conn, FI_STATS_CONN_PARKED);
 	conn->owner->parked(conn);

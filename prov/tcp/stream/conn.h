@@ -259,6 +259,12 @@ struct tcp_conn {
 /* Initialise, without a descriptor. Operations may be queued from now on (tcp_submit()); they are sent when the stream
  * starts. */
 void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_conn_owner *owner);
+/* With more answers that it does not read a peer waits for its turns like a stranger. */
+#define TCP_UNREAD_MAX	2048
+static inline bool tcp_conn_reads_nothing(const struct tcp_conn *conn)
+{
+	return conn->tx.unread_cnt >= TCP_UNREAD_MAX;
+}
 /* fi_addr or auth_key was set: give the peer the class that follows from them. */
 void tcp_conn_classify(struct tcp_conn *conn);
 /*

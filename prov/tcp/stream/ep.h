@@ -26,7 +26,7 @@ struct tcp_owner;			/* message/message.h */
  * engine. */
 struct tcp_rx_ctx {
 	struct fab_recv recv;		/* those of collectives are always in an endpoint's own (tcp_recv_of()) */
-	struct fab_list orphans;	/* struct tcp_unexp.link: messages whose connection has ended */
+	struct fab_table orphans;	/* struct tcp_unexp.orphan: messages whose connection has ended, by address */
 	bool named;			/* the senders of messages have become known since tcp_rx_named() */
 	struct fab_table announced;	/* struct tcp_unexp.entry: announced messages that no receive has taken, by
 					 * connection and rts_id; zero until the first one */

@@ -11,6 +11,7 @@
 
 #define PIECE_NS	20000		/* of a pass */
 #define PIECE_CNT	32		/* answers between two looks at the clock */
+#define KEEP_UP_CNT	2		/* answers for each new one that is queued */
 #define TRIM_CNT	1024		/* a pool keeps so many entries beyond those of operations when all are free */
 
 static bool rest_is_empty(const struct tcp_ep_rest *rest)
@@ -31,19 +32,24 @@ static void answer_free(struct tcp_ep *ep, enum tcp_class class, struct tcp_tx *
 	fab_pool_put(&ep->tx->pool, tx);
 }
 
+/* Free so many answers. Returns how many fewer there were. */
+static int rest_free_answers(struct tcp_ep *ep, int left)
+{
+	for (int class = 0; class < TCP_CLASSES; class++) {
+		struct fab_list *link;
+
+		for (; left && (link = fab_list_pop_front(&ep->rest.answers[class])); left--)
+			answer_free(ep, class, fab_container(link, struct tcp_tx, link));
+	}
+	return left;
+}
+
 /* Free some of it, the oldest first. */
 static void rest_free_some(struct tcp_ep *ep)
 {
 	struct tcp_ep_rest *rest = &ep->rest;
-	int left = PIECE_CNT;
 
-	for (int class = 0; class < TCP_CLASSES; class++) {
-		struct fab_list *link;
-
-		for (; left && (link = fab_list_pop_front(&rest->answers[class])); left--)
-			answer_free(ep, class, fab_container(link, struct tcp_tx, link));
-	}
-	if (left < PIECE_CNT)
+	if (rest_free_answers(ep, PIECE_CNT) < PIECE_CNT)
 		tcp_rest_trim(ep);
 	else
 		fab_pool_free_chunk(&rest->chunks);
@@ -72,6 +78,11 @@ void tcp_rest_answers(struct tcp_conn *conn)
 	fab_list_splice_tail(&ep->rest.answers[holding->class], &conn->tx.queue);
 	conn->tx.control_cnt = conn->tx.pack_cnt = 0;
 	fab_engine_flush_later(ep->base.engine, &ep->rest.flush);
+}
+
+void tcp_rest_keep_up(struct tcp_ep *ep)
+{
+	rest_free_answers(ep, KEEP_UP_CNT);
 }
 
 void tcp_rest_pool(struct tcp_ep *ep, struct fab_pool *pool)

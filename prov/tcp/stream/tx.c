@@ -34,7 +34,6 @@
  * answers. */
 #define CONTROL_MAX	(4 * TCP_IDMAP_MAX)
 #define ANSWERS_MAX	256	/* control frames that wait for the end of a read */
-#define UNREAD_MAX	2048	/* with more answers that it does not read a peer waits like a stranger */
 #define PACK_LEN	4032	/* bytes of further frames in a pack */
 #define REST_CNT	256	/* control frames of a connection that ends; more are freed in pieces */
 
@@ -121,7 +120,7 @@ static bool tx_pack(struct tcp_conn *conn, struct tcp_tx *tx)
  * its own any more, but shares that of strangers. It is read on: it may read when we have read what it sends. */
 static void tx_note_unread(struct tcp_conn *conn)
 {
-	if (++conn->tx.unread_cnt != UNREAD_MAX || conn->src.outsider)
+	if (++conn->tx.unread_cnt < TCP_UNREAD_MAX || conn->src.outsider)
 		return;
 	fab_source_set_outsider(&conn->src, true);
 	tcp_io_ring_classify(conn);
@@ -131,7 +130,7 @@ static void tx_note_unread(struct tcp_conn *conn)
 /* The stream has room again, so the peer reads. */
 static void tx_note_read(struct tcp_conn *conn)
 {
-	bool waited = conn->tx.unread_cnt >= UNREAD_MAX;
+	bool waited = tcp_conn_reads_nothing(conn);
 
 	conn->tx.unread_cnt = 0;
 	if (!waited)
@@ -145,8 +144,10 @@ static __attribute__((noinline, cold)) void tx_queue_full(struct tcp_conn *conn,
 {
 	bool control = tx->code == FAB_OP_MAX;
 
-	if (control)
+	if (control) {
 		tx_note_unread(conn);
+		tcp_rest_keep_up(conn->ep);
+	}
 	if (tx_packs(tx) && tx_pack(conn, tx))
 		return;
 	conn->tx.len += tx->size;
