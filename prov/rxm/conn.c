@@ -13,6 +13,12 @@
  * made, tries again until its deadline: the peer has not seen the end of the old connection yet, or is about to connect
  * itself. The same holds for an attempt that is reset, or that times out where the provider below does not wait for a
  * busy peer. Operations that are queued for the peer wait meanwhile.
+ *
+ * A request of another process at the address of a peer is that of a peer that was restarted, or of somebody who pretends
+ * to be it: every process on its host can name its port. While the connection is up, the request is refused, and this
+ * end connects to the address itself, beside that connection: an inquiry. A peer that has its end refuses it. One that
+ * was restarted, or has lost its end, accepts it, and it takes the place of the connection. (A connection with an
+ * upstream peer gives way at once.)
  */
 #include "rxm/rxm.h"
 
@@ -24,6 +30,8 @@
 
 #define MS		1000000ULL	/* ns */
 #define CANNOT_ACCEPT	"it cannot be accepted"
+#define INQUIRIES_MAX	16		/* of an endpoint at a time */
+#define INQUIRE_NS	(100 * MS)	/* from one inquiry at a peer to the next */
 
 /* ---- open and end ---- */
 
@@ -59,7 +67,7 @@ static void made(struct rxm_conn *conn)
 
 	if (conn->state == RXM_CONN_UP)
 		return;
-	if (conn->state == RXM_CONN_CONNECTING)
+	if (conn->state == RXM_CONN_CONNECTING && conn->peer->inquiry != conn)
 		fab_pace_leave(&ep->pace, &conn->peer->turn);
 	ep->poller->making--;
 	if (--ep->making)
@@ -99,6 +107,13 @@ static void tell_end(struct rxm_conn *conn, bool was_up, int err)
 	tell(conn, FI_STATS_CONN_DOWN);
 }
 
+/* The peer's inquiry has ended, or is an inquiry no more. */
+static void inquiry_leave(struct rxm_peer *peer)
+{
+	peer->inquiry = NULL;
+	peer->ep->inquiry_cnt--;
+}
+
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 {
 	struct rxm_peer *peer = conn->peer;
@@ -125,6 +140,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	}
 	if (peer->inbound == conn)
 		peer->inbound = NULL;
+	if (peer->inquiry == conn)
+		inquiry_leave(peer);
 	rxm_peer_why(peer, why, NULL, text);
 	rxm_tx_fail_all(conn, err, text);
 	rxm_rx_fail_all(conn, err, text);
@@ -154,6 +171,11 @@ static void conn_fail(struct rxm_conn *conn, int err, const char *why, bool for_
 	rxm_rx_last_words(conn);
 	if (conn->state == RXM_CONN_DOWN)
 		return;
+	if (peer->inquiry == conn) {
+		rxm_conn_end(conn, err, why);
+		rxm_peer_put(peer);
+		return;
+	}
 	again = !for_good && worth_retry(conn, err);
 	fab_addr_to_str(&peer->addr.sa, text, sizeof(text));
 	RXM_INFO(FI_LOG_EP_CTRL, "the connection with %s ends: %s (%s)\n", text, why, fi_strerror(err));
@@ -331,7 +353,8 @@ static struct fi_info *info_below(const struct rxm_ep *ep, const union fab_any_a
 	return NULL;
 }
 
-int rxm_conn_start(struct rxm_peer *peer)
+/* Connect to the peer. *place is set to the connection. 0 or -FI_E*. */
+static int conn_begin(struct rxm_peer *peer, struct rxm_conn **place)
 {
 	struct rxm_ep *ep = peer->ep;
 	struct rxm_cm_req req = {
@@ -353,12 +376,61 @@ int rxm_conn_start(struct rxm_peer *peer)
 	if (!conn)
 		return ret;
 	conn->state = RXM_CONN_CONNECTING;
-	peer->conn = conn;
-	tell(conn, FI_STATS_CONN_CONNECTING);
+	*place = conn;
+	ep->inquiry_cnt += place == &peer->inquiry;
+	if (peer->conn == conn)
+		tell(conn, FI_STATS_CONN_CONNECTING);
 	ret = fi_connect(conn->below, &to, &req, sizeof(req));
 	if (ret)
 		rxm_conn_end(conn, -ret, "cannot connect");
 	return ret;
+}
+
+int rxm_conn_start(struct rxm_peer *peer)
+{
+	return conn_begin(peer, &peer->conn);
+}
+
+/* ---- inquiries ---- */
+
+/* Find out whether the peer still has its end of the connection. Each inquiry holds what a connection holds, and
+ * whoever can name the peer's port makes us do so, so they are bounded. */
+static void inquire(struct rxm_peer *peer)
+{
+	struct rxm_ep *ep = peer->ep;
+	uint64_t now = fab_now_ns();
+
+	if (peer->inquiry || ep->inquiry_cnt == INQUIRIES_MAX ||
+	    (peer->inquired_ns && now - peer->inquired_ns < INQUIRE_NS))
+		return;
+	peer->inquired_ns = now;
+	conn_begin(peer, &peer->inquiry);
+}
+
+/* The peer has accepted an inquiry: it has lost its end of the connection, or is another process. */
+static void inquiry_takes_over(struct rxm_conn *conn)
+{
+	struct rxm_peer *peer = conn->peer;
+	struct rxm_conn *old = peer->conn;
+
+	if (old && old->state == RXM_CONN_CONNECTING)
+		rxm_conn_end(old, FI_ECONNABORTED, "the peer has accepted another connection");
+	else if (old)
+		rxm_conn_fail(old, FI_ECONNRESET, "the peer has restarted");
+	if (conn->state == RXM_CONN_DOWN)
+		return;
+	inquiry_leave(peer);
+	peer->conn = conn;
+}
+
+/* The peer refuses an inquiry: it has its end, and somebody else has sent the request. */
+static void inquiry_is_refused(const struct rxm_conn *conn)
+{
+	char text[FAB_ADDR_STRLEN];
+
+	fab_addr_to_str(&conn->peer->addr.sa, text, sizeof(text));
+	RXM_WARN(FI_LOG_EP_CTRL, "refused a connection that claims to come from the endpoint at %s, which is connected "
+		 "and does not know of it. Does a program on that host pretend to be it?\n", text);
 }
 
 /* ---- passive side ---- */
@@ -386,6 +458,7 @@ enum verdict {
 	ACCEPT,
 	ACCEPT_INBOUND,			/* the request came from this endpoint itself */
 	REFUSE,
+	INQUIRE,			/* the same, and find out whether the peer was restarted */
 };
 
 static enum verdict conn_decide(struct rxm_peer *peer, const union fab_sockaddr *own, const struct rxm_cm_req *req)
@@ -403,6 +476,8 @@ static enum verdict conn_decide(struct rxm_peer *peer, const union fab_sockaddr 
 		rxm_conn_end(conn, FI_ECONNABORTED, "the peer connects");
 		return ACCEPT;
 	}
+	if (conn->peer_id != req->conn_id && conn->state == RXM_CONN_UP && conn->ext)
+		return INQUIRE;
 	/* the peer was restarted: the connection with its previous process is dead */
 	if (conn->peer_id != req->conn_id) {
 		rxm_conn_fail(conn, FI_ECONNRESET, "the peer has restarted");
@@ -513,10 +588,12 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		conn_refuse(ep, info, RXM_REJECT_UNSPEC);
 		return;
 	}
-	if (verdict == REFUSE)
+	if (verdict == REFUSE || verdict == INQUIRE)
 		conn_refuse(ep, info, RXM_REJECT_ALREADY);
 	else
 		ret = accept_from(peer, info, &req, verdict);
+	if (verdict == INQUIRE)
+		inquire(peer);		/* the refusal leaves first: who was refused accepts then */
 	/* this end's own attempt may have been dropped in favour of the request */
 	if (ret)
 		rxm_peer_again(peer, -ret, CANNOT_ACCEPT);
@@ -555,6 +632,8 @@ static void connected(struct rxm_conn *conn, const void *data, size_t len)
 	}
 	if (over_already(conn))
 		rxm_conn_fail(conn, FI_ECONNRESET, "it ended as soon as it was established");
+	if (conn->state == RXM_CONN_CONNECTING && conn->peer->inquiry == conn)
+		inquiry_takes_over(conn);
 	if (conn->state != RXM_CONN_DOWN && conn->state != RXM_CONN_UP)
 		conn_up(conn);
 }
@@ -603,6 +682,8 @@ static void conn_failed(struct rxm_poller *poller)
 	peer = conn->peer;
 	if (conn->state == RXM_CONN_CONNECTING && entry.err == FI_ECONNREFUSED && entry.err_data_size >= sizeof(*rej) &&
 	    rej->version == RXM_CM_VERSION && rej->reason == RXM_REJECT_ALREADY) {
+		if (peer->inquiry == conn)
+			inquiry_is_refused(conn);
 		rxm_conn_end(conn, FI_EAGAIN, "the peer connects, or has not seen the end of an older connection yet");
 		rxm_peer_again(peer, FI_ETIMEDOUT, "it refuses, because it believes that it is connected");
 		return;

@@ -325,6 +325,9 @@ struct rxm_peer {
 	fi_addr_t fi_addr;		/* FI_ADDR_NOTAVAIL: not in the address vector */
 	struct rxm_conn *conn;		/* we send on it; NULL: there is no connection */
 	struct rxm_conn *inbound;	/* where the peer is this endpoint itself: the other end of conn */
+	/* an attempt beside conn, which finds out whether the peer still has its end of that; or NULL */
+	struct rxm_conn *inquiry;
+	uint64_t inquired_ns;		/* when the last one began; 0: never */
 	struct fab_list txq;		/* struct rxm_tx that wait for a connection */
 	bool asked;			/* an inject was refused with -FI_EAGAIN: connect, though txq may be empty */
 	bool untold;			/* the attempt for it has failed, and no call has returned that error yet */
@@ -433,6 +436,7 @@ struct rxm_ep {
 	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
 	struct fab_pace pace;		/* bounds the attempts to connect at a time */
 	unsigned making;		/* connections being made */
+	unsigned inquiry_cnt;		/* of these, peers' inquiries */
 	struct fab_timer timer;		/* deadlines of connections */
 	bool timer_runs;
 	struct fab_survey survey;	/* while enabled */

@@ -200,7 +200,8 @@ struct rxm_peer *rxm_peer_of(struct rxm_ep *ep, const union fab_sockaddr *addr)
 
 void rxm_peer_put(struct rxm_peer *peer)
 {
-	if (peer->conn || peer->inbound || peer->fi_addr != FI_ADDR_NOTAVAIL || !fab_list_empty(&peer->txq))
+	if (peer->conn || peer->inbound || peer->inquiry || peer->fi_addr != FI_ADDR_NOTAVAIL ||
+	    !fab_list_empty(&peer->txq))
 		return;
 	fab_timer_stop(&peer->retry);
 	fab_pace_leave(&peer->ep->pace, &peer->turn);
@@ -212,7 +213,7 @@ void rxm_peer_put(struct rxm_peer *peer)
 /* The peer's address is in the vector as fi_addr. */
 static void peer_inserted(struct rxm_peer *peer, fi_addr_t fi_addr)
 {
-	struct rxm_conn *conns[] = { peer->conn, peer->inbound };
+	struct rxm_conn *conns[] = { peer->conn, peer->inbound, peer->inquiry };
 	struct fi_stats_peer *before = peer->stats;
 
 	if (peer->fi_addr == FI_ADDR_NOTAVAIL)
@@ -299,6 +300,8 @@ static bool lose_peer(struct fab_entry *entry, void *err)
 		rxm_conn_fail(peer->conn, *(const int *) err, why);
 	if (peer->inbound)
 		rxm_conn_fail(peer->inbound, *(const int *) err, why);
+	if (peer->inquiry)
+		rxm_conn_fail(peer->inquiry, *(const int *) err, why);
 	peer_give_up(peer, *(const int *) err, why);
 	peer->fi_addr = fi_addr;
 	return false;
@@ -318,6 +321,8 @@ static void close_peer(struct fab_entry *entry)
 		rxm_conn_end(peer->conn, FI_ECANCELED, "the endpoint is closed");
 	if (peer->inbound)
 		rxm_conn_end(peer->inbound, FI_ECANCELED, "the endpoint is closed");
+	if (peer->inquiry)
+		rxm_conn_end(peer->inquiry, FI_ECANCELED, "the endpoint is closed");
 	peer_give_up(peer, FI_ECANCELED, "the endpoint is closed");
 	peer->fi_addr = FI_ADDR_NOTAVAIL;
 	rxm_peer_put(peer);

@@ -591,6 +591,102 @@ static void error_that_stays(void **state)
 	lose_queue(read_nothing);
 }
 
+/* ---- who a peer is ---- */
+
+/* Beside the rig, another endpoint, and a process that claims to be it. */
+struct claimed {
+	struct rig rig;
+	struct fid_ep *ep;
+	fi_addr_t addr, to_rig;		/* of the endpoint, and from it to the rig's */
+	struct fid_ep *thief;
+};
+
+static void claimed_open(struct claimed *claimed)
+{
+	struct rig *rig = &claimed->rig;
+	struct sockaddr_in addr;
+	size_t len = sizeof(addr);
+
+	rig_open(rig, true, true);
+	OK(fi_endpoint(rig->domain, rig->info, &claimed->ep, NULL));
+	OK(fi_ep_bind(claimed->ep, &rig->av->fid, 0));
+	OK(fi_ep_bind(claimed->ep, &rig->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(claimed->ep));
+	OK(fi_getname(&rig->ep->fid, &addr, &len));
+	OK(fi_av_insert(rig->av, &addr, 1, &claimed->to_rig, 0, NULL) - 1);
+	OK(fi_getname(&claimed->ep->fid, &addr, &len));
+	OK(fi_av_insert(rig->av, &addr, 1, &claimed->addr, 0, NULL) - 1);
+	rig->port = ntohs(addr.sin_port);
+	claimed->thief = rig_raw(rig);
+}
+
+static void claimed_close(struct claimed *claimed)
+{
+	OK(fi_close(&claimed->thief->fid));
+	OK(fi_close(&claimed->ep->fid));
+	rig_close(&claimed->rig);
+}
+
+/* The process requests the connection of the endpoint. */
+static void claim(struct claimed *claimed)
+{
+	rig_request(&claimed->rig, claimed->thief, 0, RIG_BUFS | RXM_EXT << RXM_EXT_SHIFT);
+}
+
+static unsigned up_cnt(const struct rig *rig)
+{
+	struct fab_list *link;
+	unsigned cnt = 0;
+
+	fab_list_for_each(&rxm_ep_of(&rig->ep->fid)->conns, link)
+		cnt += fab_container(link, struct rxm_conn, link)->state == RXM_CONN_UP;
+	return cnt;
+}
+
+/* A message from one to the other arrives there. */
+static void check_arrives(struct rig *rig, struct fid_ep *from, struct fid_ep *at, fi_addr_t to)
+{
+	rig->done_cnt = 0;
+	OK((int) fi_recv(at, in, 4, NULL, FI_ADDR_UNSPEC, in));
+	OK((int) fi_send(from, out, 4, NULL, to, out));
+	assert_int_equal(rig_result(rig, in), 0);
+	assert_int_equal(rig_result(rig, out), 0);
+}
+
+/* Who claims to be a peer that is connected does not get its connection. */
+static void connection_is_not_stolen(void **state)
+{
+	struct claimed claimed;
+	struct rig *rig = &claimed.rig;
+
+	(void) state;
+	claimed_open(&claimed);
+	check_arrives(rig, rig->ep, claimed.ep, claimed.addr);
+	claim(&claimed);
+	rig_until(rig, rig->refusals);
+	assert_int_equal(rig->refusal.reason, RXM_REJECT_ALREADY);
+	rig_until(rig, !rxm_ep_of(&rig->ep->fid)->inquiry_cnt);
+	assert_int_equal(up_cnt(rig), 2);
+	check_arrives(rig, rig->ep, claimed.ep, claimed.addr);
+	claimed_close(&claimed);
+}
+
+/* Who has claimed to be it before it has connected gives way to it. */
+static void peer_itself_gets_its_place(void **state)
+{
+	struct claimed claimed;
+	struct rig *rig = &claimed.rig;
+
+	(void) state;
+	claimed_open(&claimed);
+	claim(&claimed);
+	rig_until(rig, up_cnt(rig) == 2);
+	check_arrives(rig, claimed.ep, rig->ep, claimed.to_rig);
+	check_arrives(rig, rig->ep, claimed.ep, claimed.addr);
+	assert_int_equal(up_cnt(rig), 2);
+	claimed_close(&claimed);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -612,6 +708,8 @@ int main(void)
 		cmocka_unit_test(held_buffers_are_posted_again),
 		cmocka_unit_test(overrun),
 		cmocka_unit_test(error_that_stays),
+		cmocka_unit_test(connection_is_not_stolen),
+		cmocka_unit_test(peer_itself_gets_its_place),
 	};
 
 	/* little is buffered below, of what nobody takes */
