@@ -90,7 +90,7 @@ static void coll_cancel(struct fab_ep *base, fi_addr_t member, struct fab_hook *
 
 static void coll_forget(struct fab_ep *base, uint64_t tag)
 {
-	rxm_kept_drop_group(fab_container(base, struct rxm_ep, base), NULL, tag & FAB_COLL_GROUP_BITS);
+	rxm_kept_drop_group_left(fab_container(base, struct rxm_ep, base), tag & FAB_COLL_GROUP_BITS);
 }
 
 static bool coll_is_self(struct fab_ep *base, const union fab_sockaddr *addr)
@@ -119,7 +119,7 @@ void rxm_coll_aborted(struct rxm_conn *conn, const struct rxm_pkt *pkt)
 		return;
 	}
 	if (fab_coll_aborted(coll, conn->peer->fi_addr, pkt->op.tag, rxm_wire_err(pkt->ctrl.ctrl_data)))
-		rxm_kept_drop_group(conn->ep, conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
+		rxm_kept_drop_group(conn, pkt->op.tag & FAB_COLL_GROUP_BITS);
 }
 
 bool rxm_coll_refuses(struct rxm_conn *conn, const struct fab_msg *msg)

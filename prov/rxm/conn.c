@@ -14,17 +14,18 @@
  * itself. The same holds for an attempt that is reset, or that times out where the provider below does not wait for a
  * busy peer. Operations that are queued for the peer wait meanwhile.
  *
- * A request of another process at the address of a peer is that of a peer that was restarted, or of somebody who pretends
- * to be it: every process on its host can name its port. While the connection is up, the request is refused, and this
- * end connects to the address itself, beside that connection: an inquiry. A peer that has its end refuses it. One that
- * was restarted, or has lost its end, accepts it, and it takes the place of the connection. (A connection with an
- * upstream peer gives way at once.)
+ * A request of another process at the address of a peer is that of a peer that was restarted, or of somebody who
+ * pretends to be it: every process on its host can name its port. While the connection is up, the request is refused,
+ * and this end connects to the address itself, beside that connection: an inquiry. A peer that has its end refuses it.
+ * One that was restarted, or has lost its end, accepts it, and it takes the place of the connection. (A connection with
+ * an upstream peer gives way at once.)
  */
 #include "rxm/rxm.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "base/clock.h"
 #include "common/net/net.h"
 
@@ -114,6 +115,12 @@ static void inquiry_leave(struct rxm_peer *peer)
 	peer->ep->inquiry_cnt--;
 }
 
+void rxm_conn_set_stranger(struct rxm_conn *conn, bool stranger)
+{
+	conn->ep->stranger_cnt += stranger - conn->stranger;
+	conn->stranger = stranger;
+}
+
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 {
 	struct rxm_peer *peer = conn->peer;
@@ -134,6 +141,8 @@ void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)
 	fab_list_remove(&conn->stuck);
 	fab_list_remove(&conn->link);
 	fab_list_add_tail(&ep->poller->gone, &conn->link);
+	ep->conn_cnt--;
+	rxm_conn_set_stranger(conn, false);
 	if (peer->conn == conn) {
 		peer->conn = NULL;
 		tell_end(conn, was_up, err);
@@ -258,6 +267,8 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	if (*err)
 		goto close_below;
 	fab_list_add_tail(&ep->conns, &conn->link);
+	ep->conn_cnt++;
+	rxm_conn_set_stranger(conn, peer->fi_addr == FI_ADDR_NOTAVAIL);
 	ep->making++;
 	ep->poller->making++;
 	rxm_conn_watch(ep);
@@ -558,6 +569,26 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 	return ret;
 }
 
+/* True if a stranger is turned away, since others have all that they may have together. It repeats its request. */
+static bool is_turned_away(const struct rxm_peer *peer)
+{
+	const struct rxm_ep *ep = peer->ep;
+	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
+
+	if (peer->fi_addr != FI_ADDR_NOTAVAIL || !fab_list_empty(&peer->txq))
+		return false;
+	if (ep->domain->has_files)
+		getrlimit(RLIMIT_NOFILE, &files);
+	if (ep->stranger_len < rxm_params.stranger_max && ep->stranger_cnt < rxm_params.stranger_conn &&
+	    ep->conn_cnt < files.rlim_cur / 8 * 5)
+		return false;
+	RXM_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected, and %zu bytes of messages of "
+		 "such peers wait for receives; further ones have to wait. Limits are FI_OFI_RXM_STRANGER_CONN, "
+		 "FI_OFI_RXM_STRANGER_MAX, and over tcp five eighths of ulimit -n\n", ep->stranger_cnt,
+		 ep->stranger_len);
+	return true;
+}
+
 static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, size_t len)
 {
 	struct rxm_peer *peer;
@@ -588,6 +619,8 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		conn_refuse(ep, info, RXM_REJECT_UNSPEC);
 		return;
 	}
+	if (verdict == ACCEPT && is_turned_away(peer))
+		verdict = REFUSE;
 	if (verdict == REFUSE || verdict == INQUIRE)
 		conn_refuse(ep, info, RXM_REJECT_ALREADY);
 	else

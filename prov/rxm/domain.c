@@ -374,7 +374,7 @@ static int domain_init(struct rxm_fabric *fabric, struct rxm_domain *domain, con
 	domain->base.hmem_p2p = domain->mr_local;
 	domain->uses_desc = domain->mr_local || (info->caps & FI_HMEM);
 	domain->mr_virt = domain->below_info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
-	domain->has_dc = domain->patient = !strcmp(fabric->below_name, "tcp");
+	domain->has_dc = domain->patient = domain->has_files = !strcmp(fabric->below_name, "tcp");
 	domain->own_keys = !(info->caps & (FI_RMA | FI_ATOMIC));
 	domain->base.mr_map.prov_key = false;	/* the provider below chooses the keys */
 	domain->base.mr_map.virt_addr = domain->mr_virt;

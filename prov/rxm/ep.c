@@ -248,13 +248,16 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 	rxm_poller_put(ep->domain, ep->poller);
 }
 
+static void free_orphan(struct fab_entry *entry)
+{
+	free(fab_container(entry, struct rxm_kept, orphan));
+}
+
 static void drop_orphans(struct rxm_ep *ep)
 {
-	struct fab_list *link;
-
 	fab_recv_drop_all(&ep->recv);
-	while ((link = fab_list_pop_front(&ep->orphans)))
-		free(fab_container(link, struct rxm_kept, link));
+	fab_table_clear(&ep->orphans, free_orphan);
+	fab_table_fini(&ep->orphans);
 }
 
 static int ep_close(struct fid *fid)
@@ -354,10 +357,13 @@ int rxm_ep_init(struct fab_ep *base, struct fab_domain *base_domain, const struc
 		ret = fab_recv_init(&ep->recv, &ep->base, info->rx_attr->size, &rxm_recv_ops);
 	if (ret)
 		goto fini_base;
+	ret = fab_table_init(&ep->orphans);
+	if (ret)
+		goto fini_recv;
 	if (info->caps & FI_COLLECTIVE)
 		ret = fab_coll_open(&ep->base, &rxm_coll_net);
 	if (ret)
-		goto fini_recv;
+		goto fini_orphans;
 	ep->has_coll = info->caps & FI_COLLECTIVE;
 	ep->tx_size = (uint32_t) info->tx_attr->size;
 	ep->rx_len = sizeof(struct rxm_pkt) + most;
@@ -366,10 +372,11 @@ int rxm_ep_init(struct fab_ep *base, struct fab_domain *base_domain, const struc
 	rxm_bufs_init(&ep->big, reg, most);
 	fab_list_init(&ep->conns);
 	fab_list_init(&ep->poller_link);
-	fab_list_init(&ep->orphans);
 	fab_timer_init(&ep->timer, NULL);
 	return 0;
 
+fini_orphans:
+	fab_table_fini(&ep->orphans);
 fini_recv:
 	fab_recv_fini(&ep->recv);
 fini_base:

@@ -12,6 +12,15 @@
 #include <string.h>
 #include "common/collective/collective.h"
 
+/* Its peer is in no address vector now, or in one. */
+static void kept_set_stranger(struct rxm_kept *kept, bool stranger)
+{
+	if (kept->stranger == stranger)
+		return;
+	kept->stranger = stranger;
+	kept->ep->stranger_len += stranger ? kept->cost : -kept->cost;
+}
+
 struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room)
 {
 	struct rxm_kept *kept = malloc(sizeof(*kept) + room);
@@ -22,8 +31,10 @@ struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, 
 	}
 	memset(kept, 0, sizeof(*kept));
 	fab_recv_keep(&conn->ep->recv, &kept->base, msg, msg->src);
+	kept->ep = conn->ep;
 	kept->conn = conn;
 	kept->cost = room + sizeof(*kept);
+	kept_set_stranger(kept, conn->stranger);
 	conn->kept_len += kept->cost;
 	conn->kept_cnt++;
 	fab_list_add_tail(&conn->kept, &kept->link);
@@ -34,19 +45,22 @@ void rxm_kept_free(struct rxm_kept *kept)
 {
 	struct rxm_conn *conn = kept->conn;
 	struct rxm_rx *rx = kept->rx;
-	bool owes = kept->no_credit;
+	uint32_t owes = kept->no_credit;
 
+	kept_set_stranger(kept, false);
 	if (conn) {
 		conn->kept_len -= kept->cost;
 		conn->kept_cnt--;
+		fab_list_remove(&kept->link);
+	} else {
+		fab_table_remove(&kept->ep->orphans, &kept->orphan);
 	}
-	fab_list_remove(&kept->link);
 	free(kept);
 	if (!conn || conn->state == RXM_CONN_DOWN)
 		return;
 	if (rx)
 		rxm_rx_repost(rx);
-	if (owes && conn->state == RXM_CONN_UP)
+	for (; owes && conn->state == RXM_CONN_UP; owes--)
 		rxm_credit_give(conn, RXM_ASKS);
 }
 
@@ -103,24 +117,32 @@ void rxm_kept_drop(struct fab_recv *recv, struct fab_kept *base)
 	kept_end(kept);
 }
 
+static void kept_name(struct rxm_kept *kept, fi_addr_t fi_addr)
+{
+	fab_kept_set_src(&kept->ep->recv, &kept->base, fi_addr);
+	kept_set_stranger(kept, fi_addr == FI_ADDR_NOTAVAIL);
+}
+
 void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_sockaddr *addr, fi_addr_t fi_addr)
 {
-	struct rxm_conn *conns[] = { peer ? peer->conn : NULL, peer ? peer->inbound : NULL };
+	struct rxm_conn *conns[] = { peer ? peer->conn : NULL, peer ? peer->inbound : NULL,
+				     peer ? peer->inquiry : NULL };
 	struct fab_list *link;
 	bool named = false;
 
 	for (size_t i = 0; i < fab_countof(conns); i++) {
 		if (!conns[i])
 			continue;
+		rxm_conn_set_stranger(conns[i], fi_addr == FI_ADDR_NOTAVAIL);
 		fab_list_for_each(&conns[i]->kept, link)
-			fab_kept_set_src(&ep->recv, &fab_container(link, struct rxm_kept, link)->base, fi_addr);
+			kept_name(fab_container(link, struct rxm_kept, link), fi_addr);
 		named |= !fab_list_empty(&conns[i]->kept);
 	}
-	fab_list_for_each(&ep->orphans, link) {
-		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
+	fab_list_for_each(fab_table_bucket(&ep->orphans, fab_addr_hash(&addr->sa)), link) {
+		struct rxm_kept *kept = fab_container(link, struct rxm_kept, orphan.link);
 
 		if (fab_addr_equal(&kept->from.sa, &addr->sa)) {
-			fab_kept_set_src(&ep->recv, &kept->base, fi_addr);
+			kept_name(kept, fi_addr);
 			named = true;
 		}
 	}
@@ -130,18 +152,36 @@ void rxm_rx_name(struct rxm_ep *ep, struct rxm_peer *peer, const union fab_socka
 		fab_recv_named(&ep->recv, class, fi_addr);
 }
 
-void rxm_kept_drop_group(struct rxm_ep *ep, struct rxm_conn *conn, uint64_t group)
+static bool kept_is_of_group(const struct rxm_kept *kept, uint64_t group)
+{
+	return kept->base.class == FAB_CLASS_COLL && (kept->base.tag & FAB_COLL_GROUP_BITS) == group;
+}
+
+void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)
 {
 	struct fab_list *link, *next;
 
-	fab_list_for_each_safe(conn ? &conn->kept : &ep->orphans, link, next) {
+	fab_list_for_each_safe(&conn->kept, link, next) {
 		struct rxm_kept *kept = fab_container(link, struct rxm_kept, link);
 
-		if (kept->base.class != FAB_CLASS_COLL || (kept->base.tag & FAB_COLL_GROUP_BITS) != group)
-			continue;
-		fab_kept_drop(&ep->recv, &kept->base);
-		if (conn && conn->state == RXM_CONN_DOWN)
+		if (kept_is_of_group(kept, group))
+			fab_kept_drop(&conn->ep->recv, &kept->base);
+		if (conn->state == RXM_CONN_DOWN)
 			return;
+	}
+}
+
+void rxm_kept_drop_group_left(struct rxm_ep *ep, uint64_t group)
+{
+	struct fab_list *link, *next;
+
+	for (uint64_t hash = 0; hash <= ep->orphans.mask; hash++) {
+		fab_list_for_each_safe(fab_table_bucket(&ep->orphans, hash), link, next) {
+			struct rxm_kept *kept = fab_container(link, struct rxm_kept, orphan.link);
+
+			if (kept_is_of_group(kept, group))
+				fab_kept_drop(&ep->recv, &kept->base);
+		}
 	}
 }
 
@@ -174,8 +214,8 @@ void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)
 			continue;
 		}
 		fab_list_remove(link);
-		fab_list_add_tail(&ep->orphans, link);
 		kept->from = conn->peer->addr;
+		fab_table_add(&ep->orphans, &kept->orphan, fab_addr_hash(&kept->from.sa));
 		kept->conn = NULL;
 		kept->rx = NULL;
 	}

@@ -41,6 +41,8 @@
 #define RXM_MSG_TX	255
 #define RXM_ASKED_MAX		65535	/* requests of a connection that wait for an answer */
 #define RXM_KEEP_MAX		(4 << 20)	/* bytes of unexpected messages beyond which a peer gets no credit */
+#define RXM_STRANGER_MAX	(64 << 20)	/* bytes of unexpected messages of all peers in no address vector ... */
+#define RXM_STRANGER_CONN	16384		/* ... and their connections with an endpoint */
 #define RXM_KEEP_SHARED	(64 << 20)	/* bytes beyond which a peer without credit is dropped, with shared receives */
 #define RXM_KEEP_CNT		4096		/* likewise, number of messages */
 #define RXM_BELOW_NAME_MAX	32
@@ -69,6 +71,7 @@ struct rxm_params {
 	int comp_max;
 	int connect_timeout_ms;
 	int holdoff_ms;
+	size_t stranger_max, stranger_conn;
 };
 extern struct rxm_params rxm_params;
 
@@ -127,6 +130,7 @@ struct rxm_domain {
 	bool has_device;		/* a region of a device has been registered; under `lock` */
 	bool own_keys;			/* regions get keys of ours below, not those of the application */
 	bool has_dc;			/* the provider below has FI_DELIVERY_COMPLETE */
+	bool has_files;			/* each connection of the provider below has a descriptor */
 	bool patient;			/* the provider below waits until a busy peer accepts the connection */
 	/* Guards the next three fields (the last two until they are set), and rxm_mr.offer. An engine's lock is taken
 	 * inside of it. */
@@ -285,6 +289,7 @@ struct rxm_conn {
 	enum rxm_conn_state state;
 	bool ext;			/* the peer knows our additions to the protocol (wire.h) */
 	bool coll;			/* both ends have collectives */
+	bool stranger;			/* the peer is in no address vector; not DOWN: it counts in ep->stranger_cnt */
 	struct fab_list stuck;		/* in poller->stuck: the provider below returned -FI_EAGAIN */
 	bool running;			/* in rxm_tx_run() */
 	uint64_t peer_id;		/* the peer's incarnation */
@@ -342,12 +347,17 @@ struct rxm_peer {
 /* An unexpected message: it waits for a receive. */
 struct rxm_kept {
 	struct fab_kept base;
-	struct fab_list link;		/* in conn->kept, or ep->orphans */
+	struct rxm_ep *ep;		/* borrowed */
+	union {
+		struct fab_list link;	/* in conn->kept */
+		struct fab_entry orphan;	/* in ep->orphans, when conn is NULL */
+	};
 	struct rxm_conn *conn;		/* NULL: the connection has ended; the message is complete */
 	union fab_sockaddr from;
 	struct rxm_rx *rx;		/* its packet buffer, not posted again yet; or NULL */
 	struct rxm_part *part;		/* segments are missing; or NULL */
-	bool no_credit;			/* the peer has not got its credit back for it */
+	bool stranger;			/* it counts in ep->stranger_len */
+	uint32_t no_credit;		/* packets of it for which the peer has not got its credit back */
 	bool rndv;			/* announced: data holds a struct rxm_rndv */
 	bool owes_ack;			/* the sender waits until a receive has taken it (FI_MATCH_COMPLETE) */
 	uint64_t msg_id;		/* if rndv or owes_ack */
@@ -433,7 +443,9 @@ struct rxm_ep {
 	struct rxm_peer **by_addr;	/* owned: peers, indexed by fi_addr */
 	size_t by_addr_cnt;
 	struct fab_list conns;
-	struct fab_list orphans;	/* struct rxm_kept whose connection has ended */
+	unsigned conn_cnt, stranger_cnt;	/* in conns, and of these with strangers */
+	size_t stranger_len;		/* bytes of messages of strangers that are kept; some have gone */
+	struct fab_table orphans;	/* struct rxm_kept.orphan: connections have ended; by address */
 	struct fab_pace pace;		/* bounds the attempts to connect at a time */
 	unsigned making;		/* connections being made */
 	unsigned inquiry_cnt;		/* of these, peers' inquiries */

@@ -18,6 +18,8 @@ struct rxm_params rxm_params = {
 	.comp_max = 1024,
 	.connect_timeout_ms = 600000,
 	.holdoff_ms = 1000,
+	.stranger_max = RXM_STRANGER_MAX,
+	.stranger_conn = RXM_STRANGER_CONN,
 };
 
 static void rxm_cleanup(void)
@@ -66,6 +68,12 @@ static const struct fab_param params[] = {
 	{ "holdoff", FI_PARAM_INT, &rxm_params.holdoff_ms, 0, 3600000,
 	  "Time after a failed connect during which operations to that peer fail at once, milliseconds "
 	  "(default: 1000)" },
+	{ "stranger_max", FI_PARAM_SIZE_T, &rxm_params.stranger_max, 1 << 16, SIZE_MAX / 2,
+	  "Bytes of messages without a receive that an endpoint keeps of all peers in no address vector; beyond it "
+	  "they get no credit, and further ones wait (default: 67108864)" },
+	{ "stranger_conn", FI_PARAM_SIZE_T, &rxm_params.stranger_conn, 1, 1 << 20,
+	  "Connections of an endpoint with peers in no address vector; further ones wait, and over tcp also while all "
+	  "connections of the endpoint have five eighths of the limit on open files (default: 16384)" },
 
 	{ "cm_progress_interval", FI_PARAM_INT, NULL, 0, 0,
 	  "connections are looked after when something comes" },

@@ -224,11 +224,13 @@ static void abandon(struct rxm_rx *rx)
 		rxm_srx_repost(rx->conn->ep->poller, rx);
 }
 
-/* True if a peer without credit has made this end keep more than it may. Its buffers cannot be held back from it, since
- * others share them. */
-static bool keeps_too_much(struct rxm_conn *conn)
+/* True if a peer without credit has made this end keep more than it may. Its buffers cannot be held back from it, where
+ * others share them, nor a segment of a stranger, since a receive may want the next one. */
+static bool keeps_too_much(struct rxm_conn *conn, const struct rxm_kept *kept)
 {
-	if (conn->ext || !conn->shares || conn->kept_len <= RXM_KEEP_SHARED)
+	bool segments = kept && kept->part && rxm_strangers_have_enough(conn);
+
+	if (conn->ext || (!segments && (!conn->shares || conn->kept_len <= RXM_KEEP_SHARED)))
 		return false;
 	rxm_conn_fail(conn, FI_ENOBUFS, "it has sent more unexpected messages than are kept for a peer without credit "
 		      "(FI_OFI_RXM_USE_SRX=0 lets it wait)");
@@ -251,14 +253,15 @@ static void take_packet(struct rxm_rx *rx)
 		abandon(rx);
 		return;
 	}
-	if (conn->state == RXM_CONN_DOWN || !spends(conn, load) || keeps_too_much(conn)) {
+	if (conn->state == RXM_CONN_DOWN || !spends(conn, load) || keeps_too_much(conn, in.kept)) {
 		abandon(rx);
 		return;
 	}
-	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT);
-	/* a message holds back the credit of one packet; of several segments, that of the last */
-	if (too_much && conn->ext && !in.kept->no_credit) {
-		in.kept->no_credit = true;
+	too_much = in.kept && (conn->kept_len > RXM_KEEP_MAX || conn->kept_cnt > RXM_KEEP_CNT ||
+			       rxm_strangers_have_enough(conn));
+	/* a message holds back the credit of one packet, one of a stranger that of each of its segments */
+	if (too_much && conn->ext && (!in.kept->no_credit || conn->stranger)) {
+		in.kept->no_credit++;
 		load = RXM_FREE;
 	} else if (too_much && !conn->ext && !conn->shares && !in.kept->rx && !in.kept->part) {
 		in.kept->rx = rx;

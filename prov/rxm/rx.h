@@ -43,9 +43,10 @@ void rxm_part_free(struct rxm_part *part);
 
 /* Keep an unexpected message, with room for that many bytes of it. NULL: no memory, and the connection has ended. */
 struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room);
-/* Drop the unexpected messages for a group of collectives: those of this connection, which may end it; or, where conn
- * is NULL, those of connections that have ended. group is the tag's FAB_COLL_GROUP_BITS. */
-void rxm_kept_drop_group(struct rxm_ep *ep, struct rxm_conn *conn, uint64_t group);
+/* Drop the unexpected messages for a group of collectives: those of this connection, which may end it; and those of
+ * connections that have ended. group is the tag's FAB_COLL_GROUP_BITS. */
+void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group);
+void rxm_kept_drop_group_left(struct rxm_ep *ep, uint64_t group);
 /* Free an unexpected message that is not in the matcher any more: post its buffer again and give the peer its credit.
  * May end the connection. */
 void rxm_kept_free(struct rxm_kept *kept);

@@ -233,7 +233,14 @@ void rxm_conn_ended(struct rxm_poller *poller);
 void rxm_conn_fail(struct rxm_conn *conn, int err, const char *why);
 /* The peer has another record in the page of the process: write there what is known of the connection. */
 void rxm_conn_tell_again(struct rxm_conn *conn);
-/* The same where the peer broke the protocol: log what it did, as a warning, and end with FI_EPROTO. */
+/* The peer is in no address vector now, or in one: count the connection. */
+void rxm_conn_set_stranger(struct rxm_conn *conn, bool stranger);
+/* True if so much is kept for strangers, and this is one, that it gets no credit before receives have taken some. */
+static inline bool rxm_strangers_have_enough(const struct rxm_conn *conn)
+{
+	return conn->stranger && conn->ep->stranger_len >= rxm_params.stranger_max;
+}
+/* End a connection where the peer broke the protocol: log what it did, as a warning, and end with FI_EPROTO. */
 void rxm_conn_broken(struct rxm_conn *conn, const char *what);
 /* Free the memory of connections that are DOWN. The completion queue has been read until it was empty since they went
  * DOWN. */

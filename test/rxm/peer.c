@@ -237,6 +237,15 @@ static void no_collectives(void **state)
 
 /* ---- bounds ---- */
 
+/* An unexpected message as long as a packet can have. */
+static void send_long(struct rig *rig)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_EAGER, RXM_OP_MSG, RXM_EAGER_MAX);
+
+	pkt->op.size = RXM_EAGER_MAX;
+	rig_send(rig, pkt, RXM_EAGER_MAX);
+}
+
 /* Half of a message of 8 bytes. */
 static void send_segment(struct rig *rig, uint64_t msg_id, uint32_t seg_no)
 {
@@ -591,6 +600,65 @@ static void error_that_stays(void **state)
 	lose_queue(read_nothing);
 }
 
+/* ---- strangers ---- */
+
+#define STRANGERS	(4 * RXM_EAGER_MAX)	/* bytes kept of them */
+
+/* Packets for which the only peer has not got its credit back. */
+static unsigned no_credit(const struct rig *rig)
+{
+	const struct rxm_conn *conn = fab_list_first(&rxm_ep_of(&rig->ep->fid)->conns, struct rxm_conn, link);
+	struct fab_list *link;
+	unsigned cnt = 0;
+
+	fab_list_for_each(&conn->kept, link)
+		cnt += fab_container(link, struct rxm_kept, link)->no_credit;
+	return cnt;
+}
+
+/* Of peers in no address vector so much is kept together, whatever they have left behind; then they get no credit, for
+ * segments neither, until receives have taken it. */
+static void strangers_have_a_part(void **state)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	const struct rxm_ep *ep;
+	struct rig rig;
+
+	(void) state;
+	rxm_params.stranger_max = STRANGERS;
+	rig_open(&rig, true, true);
+	ep = rxm_ep_of(&rig.ep->fid);
+	OK(fi_av_remove(rig.av, &rig.peer, 1, 0));
+	assert_int_equal(ep->stranger_cnt, 1);
+	for (int i = 0; i < 4; i++)
+		send_long(&rig);
+	send_segment(&rig, 1, 0);
+	send_segment(&rig, 1, 1);
+	catch_up(&rig);
+	assert_in_range(ep->stranger_len, STRANGERS, STRANGERS + 4096);
+	assert_int_equal(no_credit(&rig), 1 + 2);
+	for (int i = 0; i < 5; i++) {
+		OK((int) fi_recv(rig.ep, in, RXM_EAGER_MAX, NULL, FI_ADDR_UNSPEC, in));
+		rig_until(&rig, rig.done_cnt == 2u + i);	/* after that of catch_up() */
+	}
+	assert_int_equal(ep->stranger_len, 0);
+	assert_int_equal(no_credit(&rig), 0);
+	/* it is known, and then a stranger again that has left a message */
+	addr.sin_port = htons(rig.port);
+	send_long(&rig);
+	catch_up(&rig);
+	assert_in_range(ep->stranger_len, RXM_EAGER_MAX, RXM_EAGER_MAX + 4096);
+	OK(fi_av_insert(rig.av, &addr, 1, &rig.peer, 0, NULL) - 1);
+	assert_int_equal(ep->stranger_len + ep->stranger_cnt, 0);
+	OK(fi_shutdown(rig.raw, 0));
+	rig_until(&rig, fab_list_empty(&ep->conns));
+	OK(fi_av_remove(rig.av, &rig.peer, 1, 0));
+	assert_in_range(ep->stranger_len, RXM_EAGER_MAX, RXM_EAGER_MAX + 4096);
+	assert_int_equal(ep->stranger_cnt, 0);
+	rig_close(&rig);
+	rxm_params.stranger_max = RXM_STRANGER_MAX;
+}
+
 /* ---- who a peer is ---- */
 
 /* Beside the rig, another endpoint, and a process that claims to be it. */
@@ -708,6 +776,7 @@ int main(void)
 		cmocka_unit_test(held_buffers_are_posted_again),
 		cmocka_unit_test(overrun),
 		cmocka_unit_test(error_that_stays),
+		cmocka_unit_test(strangers_have_a_part),
 		cmocka_unit_test(connection_is_not_stolen),
 		cmocka_unit_test(peer_itself_gets_its_place),
 	};

@@ -283,7 +283,7 @@ static struct fid_domain *caller_domain;
 static struct fid_eq *caller_eq;
 static struct fid_cq *caller_cq;
 static struct caller callers[CALLERS];
-static unsigned up_cnt;
+static unsigned up_cnt, refused_cnt;
 
 static void call(struct caller *caller, uint16_t port, uint64_t life, bool ext, const struct sockaddr_in *addr)
 {
@@ -304,12 +304,19 @@ static void call(struct caller *caller, uint16_t port, uint64_t life, bool ext, 
 
 static void drive_callers(void)
 {
+	struct fi_eq_err_entry err = { 0 };
 	uint8_t room[512];
 	uint32_t event;
 	ssize_t ret;
 
-	while ((ret = fi_eq_read(caller_eq, &event, room, sizeof(room), 0)) > 0) {
-		up_cnt += event == FI_CONNECTED;
+	while ((ret = fi_eq_read(caller_eq, &event, room, sizeof(room), 0)) > 0 || ret == -FI_EAVAIL) {
+		if (ret > 0) {
+			up_cnt += event == FI_CONNECTED;
+			continue;
+		}
+		assert_int_equal(fi_eq_readerr(caller_eq, &err, 0), sizeof(err));
+		assert_int_equal(err.err, FI_ECONNREFUSED);
+		refused_cnt++;
 	}
 	assert_int_equal(ret, -FI_EAGAIN);
 }
@@ -347,7 +354,7 @@ static void callers_open(void)
 	OK(fi_domain(caller_fabric, caller_info, &caller_domain, NULL));
 	OK(fi_eq_open(caller_fabric, &eq_attr, &caller_eq, NULL));
 	OK(fi_cq_open(caller_domain, &cq_attr, &caller_cq, NULL));
-	up_cnt = 0;
+	up_cnt = refused_cnt = 0;
 }
 
 static void callers_close(unsigned cnt)
@@ -413,6 +420,32 @@ static void stranger_comes_back(void **state)
 	callers_close(3);
 }
 
+#define LET_IN	10			/* strangers */
+
+/* Only so many strangers are let in; who is in the address vector finds a place. */
+static void strangers_are_turned_away(void **state)
+{
+	struct sockaddr_in addr, known = { .sin_family = AF_INET, .sin_port = htons(1),
+					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	size_t len = sizeof(addr);
+
+	(void) state;
+	rxm_params.stranger_conn = LET_IN;
+	callers_open();
+	OK(fi_getname(&side.ep->fid, &addr, &len));
+	for (unsigned i = 0; i < 2 * LET_IN; i++)
+		call(&callers[i], (uint16_t) (2 + i), 1, true, &addr);
+	await_up(LET_IN, A_PASS);
+	until(refused_cnt == LET_IN || (drive_callers(), false));
+	assert_int_equal(fi_av_insert(side.av, &known, 1, NULL, 0, NULL), 1);
+	call(&callers[2 * LET_IN], 1, 1, true, &addr);
+	await_up(LET_IN + 1, A_PASS);
+	assert_int_equal(conn_cnt(), LET_IN + 1);
+	assert_int_equal(refused_cnt, LET_IN);
+	callers_close(2 * LET_IN + 1);
+	rxm_params.stranger_conn = RXM_STRANGER_CONN;
+}
+
 /* ---- a busy peer ---- */
 
 /* What is below has no patience with a peer that is there, and busy with other things: our attempts end, one after the
@@ -470,6 +503,7 @@ int main(void)
 		CASE(some_go),
 		CASE(many_call),
 		CASE(stranger_comes_back),
+		CASE(strangers_are_turned_away),
 		CASE(busy_peer),
 	};
 
