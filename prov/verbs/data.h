@@ -43,8 +43,8 @@ void vrb_post_marker(struct vrb_ep *ep);
 /* End all outstanding operations whose completion queue is broken with err and why: the hardware will not report them.
  * The caller has set a state in which no receive can be posted. Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);
-/* Complete all outstanding requests with err and why, whatever the state of their queue. The device may still report
- * them, as long as that queue exists: until then ep stays allocated. Lock held. */
+/* Complete all outstanding requests and receives with err and why, whatever the state of their queue. A completion that
+ * the device reports for one of them afterwards is ignored; it refers to ep, ep->tx and ep->rx_pool. Lock held. */
 void vrb_requests_lost(struct vrb_ep *ep, int err, const char *why);
 /* Process one work completion. taker: a read that takes its entry, unless there has been an error; or NULL. Lock
  * held. */

@@ -24,8 +24,9 @@ struct vrb_domain {
 	struct rdma_event_channel *channel;	/* owned: of ids that are on no engine yet; NULL before the first */
 	struct fab_list pollers;	/* struct vrb_poller.link */
 	struct fab_list unanswered;	/* used by unanswered.c */
-	pthread_mutex_t late_lock;	/* taken inside of engines' locks; guards the next */
+	pthread_mutex_t late_lock;	/* taken inside of engines' locks; guards the next two */
 	struct fab_list late;		/* struct vrb_ep.on_hw: see keep_late() in ep.c */
+	uint32_t late_cnt;		/* its length */
 	_Atomic bool last_told;		/* the device has reported IBV_EVENT_QP_LAST_WQE_REACHED once */
 	_Atomic uint32_t last_missed;	/* times that it did not do so in time */
 	struct vrb_xrc *xrc;		/* used by xrc_share.c: NULL while there is no XRC endpoint */

@@ -20,6 +20,7 @@
 
 #define FLUSH_NS	1000000000ULL	/* a device that does not flush in this time has failed */
 
+#define LATE_MAX	64		/* closed endpoints of a domain that are kept at a time (keep_late()) */
 #define MARKER_CNT	1		/* vrb_post_marker() */
 
 /* ---- enable ---- */
@@ -145,7 +146,9 @@ static ssize_t ep_tx_size_left(struct fid_ep *fid)
 	ssize_t left;
 
 	fab_engine_lock(ep->base.engine);
-	left = ep->base.enabled ? (ssize_t) ep->tx_size - (ep->tx_tail - ep->tx_head) : -FI_EOPBADSTATE;
+	/* a probe may be outstanding beside tx_size operations */
+	left = !ep->base.enabled ? -FI_EOPBADSTATE :
+	       (ssize_t) ep->tx_size - fab_min(ep->tx_tail - ep->tx_head, ep->tx_size);
 	fab_engine_unlock(ep->base.engine);
 	return left;
 }
@@ -165,16 +168,21 @@ ssize_t vrb_ep_rx_size_left(struct fid_ep *fid)
 
 /* ---- close ---- */
 
+static bool is_outstanding(const struct vrb_ep *ep)
+{
+	return ep->tx_head != ep->tx_tail || ep->rx_cnt;
+}
+
 /* Run the engine until the hardware has reported all outstanding requests. Lock held. */
 static void drain(struct vrb_ep *ep)
 {
 	uint64_t end = fab_now_ns() + FLUSH_NS;
 
-	while ((ep->tx_head != ep->tx_tail || ep->rx_cnt) && fab_now_ns() < end)
+	while (is_outstanding(ep) && fab_now_ns() < end)
 		fab_engine_run(ep->base.engine);
-	if (ep->tx_head != ep->tx_tail || ep->rx_cnt)
-		VRB_WARN(FI_LOG_EP_CTRL, "device %s has not flushed its queues: the completions of %u sends and %u "
-			 "receives may be lost\n",
+	if (is_outstanding(ep))
+		VRB_WARN(FI_LOG_EP_CTRL, "device %s has not flushed its queues: %u sends and %u receives end with "
+			 "FI_ECANCELED\n",
 			 vrb_domain_of(ep)->dev->name, ep->tx_tail - ep->tx_head, ep->rx_cnt);
 }
 
@@ -217,9 +225,13 @@ static void vrb_ep_stop(struct vrb_ep *ep)
 /* Lock held. */
 static void destroy_qp(struct vrb_ep *ep)
 {
-	if (!ep->hw_cq)
+	struct vrb_hw_cq *hw_cq = ep->hw_cq;
+
+	if (!hw_cq)
 		return;
 	ep->kind->destroy(ep);
+	if (is_outstanding(ep))
+		vrb_hw_cq_poll(hw_cq);	/* a device may flush a queue pair when it is destroyed */
 	if (ep->srx)
 		vrb_srx_leave(ep);
 }
@@ -239,6 +251,7 @@ static void leave_qp(struct vrb_ep *ep)
 
 static void ep_free(struct vrb_ep *ep)
 {
+	fab_pool_fini(&ep->rx_pool);
 	free(ep->tx);
 	free(ep);
 }
@@ -249,18 +262,26 @@ void vrb_ep_free_late(struct vrb_domain *domain)
 		ep_free(fab_container(fab_list_pop_front(&domain->late), struct vrb_ep, on_hw));
 }
 
-/* End requests that the device has not flushed. It may report them yet, so the memory of the endpoint stays until no
- * completion queue of the domain is left. True if there are any. Lock held. */
+/* End requests that the device has not flushed, though their queue pair is gone. It may report them yet, in a queue
+ * that other endpoints poll. So the memory of the endpoint stays until the domain closes, or LATE_MAX endpoints have
+ * been closed so after it, each of which has waited for FLUSH_NS. True if there are any. Lock held. */
 static bool keep_late(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = vrb_domain_of(ep);
+	struct fab_list *oldest = NULL;
 
-	if (ep->tx_head == ep->tx_tail)
+	if (!is_outstanding(ep))
 		return false;
 	vrb_requests_lost(ep, FI_ECANCELED, "the endpoint was closed, and the device has not flushed its queue pair");
 	pthread_mutex_lock(&domain->late_lock);
+	if (domain->late_cnt == LATE_MAX)
+		oldest = fab_list_pop_front(&domain->late);
+	else
+		domain->late_cnt++;
 	fab_list_add_tail(&domain->late, &ep->on_hw);
 	pthread_mutex_unlock(&domain->late_lock);
+	if (oldest)
+		ep_free(fab_container(oldest, struct vrb_ep, on_hw));
 	return true;
 }
 
@@ -288,7 +309,6 @@ static int ep_close(struct fid *fid)
 		vrb_hw_cq_put(vrb_domain_of(ep), ep->hw_cq, ep->reserved);
 	vrb_unanswered_end(vrb_domain_of(ep), false);
 	fab_stats_peers_fini(&ep->peers);
-	fab_pool_fini(&ep->rx_pool);
 	fab_ep_fini(&ep->base);
 	if (!late)
 		ep_free(ep);

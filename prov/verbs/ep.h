@@ -98,7 +98,7 @@ static inline struct vrb_domain *vrb_domain_of(const struct vrb_ep *ep)
 	return fab_container(ep->base.domain, struct vrb_domain, base);
 }
 
-/* fi_rx_size_left(3). */
+/* fi_rx_size_left(3): receives that can still be posted, or -FI_EOPBADSTATE. No lock held. */
 ssize_t vrb_ep_rx_size_left(struct fid_ep *fid);
 /* fi_enable(3). 0, also if it is enabled already; -FI_E*. No lock held. */
 int vrb_ep_enable(struct vrb_ep *ep);

@@ -133,6 +133,8 @@ static void rx_done(struct vrb_ep *owner, struct vrb_rx *rx, const struct ibv_wc
 	struct fab_comp comp = make_comp(code, rx->context, 0);
 	uint64_t flags = rx->flags;
 
+	if (!owner->rx_cnt)
+		return;			/* of a closed endpoint: it has ended (vrb_requests_lost()) */
 	if (!ep) {
 		vrb_srx_unclaimed(owner->srx, rx, wc);
 		return;
@@ -226,7 +228,11 @@ static void lose_requests(const struct loss *loss)
 
 void vrb_requests_lost(struct vrb_ep *ep, int err, const char *why)
 {
-	lose_requests(&(struct loss) { ep, err, why });
+	struct loss loss = { ep, err, why };
+
+	lose_requests(&loss);
+	if (ep->rx_cnt)
+		lose_receives(&loss);
 }
 
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why)
@@ -259,7 +265,7 @@ ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64
 {
 	if (ep->state != VRB_EP_CONNECTED)
 		return ep->base.enabled ? -FI_ENOTCONN : -FI_EOPBADSTATE;
-	if (ep->tx_tail - ep->tx_head == ep->tx_size)
+	if (ep->tx_tail - ep->tx_head >= ep->tx_size)
 		return -FI_EAGAIN;
 	if (iov_cnt > ep->tx_iov_limit)
 		return -FI_EINVAL;
@@ -279,6 +285,8 @@ void vrb_post_marker(struct vrb_ep *ep)
 	};
 	struct ibv_send_wr *bad;
 
+	if (ep->tx_tail - ep->tx_head > ep->tx_size)
+		return;			/* the last request is a marker already */
 	*tx = (struct vrb_tx) { .ep = ep, .stats = ep->stats, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (ep->kind->aim_marker)
 		ep->kind->aim_marker(ep, &wr);

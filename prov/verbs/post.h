@@ -57,7 +57,7 @@ VRB_POST enum ibv_wr_opcode vrb_opcode(enum fab_op_code code, bool data)
  * elsewhere. */
 VRB_POST bool vrb_bad_post(const struct vrb_ep *ep, const struct fab_op *op, uint64_t len)
 {
-	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head == ep->tx_size ||
+	return ep->state != VRB_EP_CONNECTED || ep->tx_tail - ep->tx_head >= ep->tx_size ||
 	       (op->iov_cnt > 1 && op->iov_cnt > ep->tx_iov_limit) ||
 	       (op->code >= FAB_OP_WRITE && (op->rma_cnt != 1 || op->rma->len != len));
 }

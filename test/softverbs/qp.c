@@ -352,6 +352,7 @@ close_fd:
 int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 {
 	struct sv_qp *qp = sv_qp(ibv_qp);
+	uint64_t late = sv_limit("late_flush", 0);
 
 	sv_lock();
 	if (qp->qp.qp_type == IBV_QPT_RC && qp->connected)
@@ -363,15 +364,17 @@ int ibv_destroy_qp(struct ibv_qp *ibv_qp)
 	sv_timer_stop(&qp->resume);
 	sv_timer_stop(&qp->watch);
 	sv_timer_stop(&qp->last);
-	sv_resp_flush(qp);
+	if (!late)
+		sv_resp_flush(qp);
 	if (qp->qp.send_cq)
 		sv_cq_purge(qp->qp.send_cq, qp->qp.qp_num);
-	if (sv_limit("late_flush", 0)) {
-		qp->qp.state = IBV_QPS_RESET;
-		sv_req_flush(qp);
-	}
 	if (qp->qp.recv_cq)
 		sv_cq_purge(qp->qp.recv_cq, qp->qp.qp_num);
+	if (late == 1) {
+		qp->qp.state = IBV_QPS_RESET;
+		sv_req_flush(qp);
+		sv_resp_flush(qp);
+	}
 	hold_parts(qp, -1);
 	if (qp->xrcd)
 		sv_xrc_qp_fini(qp);
@@ -391,7 +394,8 @@ void sv_qp_error(struct sv_qp *qp)
 	sv_req_flush(qp);
 	if (qp->qp.srq)
 		sv_resp_last(qp);
-	sv_resp_flush(qp);
+	if (qp->qp.srq || !sv_limit("late_flush", 0))
+		sv_resp_flush(qp);
 }
 
 static void qp_reset(struct sv_qp *qp)

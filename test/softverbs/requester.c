@@ -460,6 +460,13 @@ static int post_one(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
+static _Atomic unsigned posted;
+
+unsigned sv_test_post_cnt(void)
+{
+	return posted;
+}
+
 int sv_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	struct sv_qp *qp = sv_qp(ibv_qp);
@@ -474,6 +481,7 @@ int sv_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_
 	for (; wr && !ret; wr = wr->next) {
 		*bad = wr;
 		ret = post_one(qp, wr);
+		posted += !ret;
 		if (!ret && sv_flush_due())
 			sv_qp_error(qp);
 	}

@@ -130,6 +130,8 @@ void sv_test_event_of(enum ibv_event_type type, void *element);
 struct ibv_qp *sv_test_qp_at(unsigned index);
 /* How often requests of the process have met no receive, and are to be sent again. */
 unsigned sv_test_rnr_cnt(void);
+/* How many requests the process has posted to its send queues. */
+unsigned sv_test_post_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */
 void sv_context_del(struct sv_context *ctx);
 void sv_cq_break_all(struct sv_context *ctx);	/* cq.c; lock held, as for the next two */

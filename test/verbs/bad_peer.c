@@ -5,6 +5,7 @@
  */
 #include "link.h"
 
+#include <dlfcn.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -323,6 +324,84 @@ static void peer_is_idle(void)
 	end_close(&link.a);
 }
 
+#define FULL		7		/* operations outstanding; with the probe, all entries of the ring are taken */
+#define AWAITED		2		/* of these, with a completion */
+
+/* fi_tx_size_left(), which is deprecated. */
+static ssize_t left(const struct end *end)
+{
+	return end->ep->ops->tx_size_left(end->ep);
+}
+
+/* Fill the send queue of a, whose peer posts no receive, and wait for the probe. The last request is not reported. */
+static void fill_and_probe(struct link *link, int *mark)
+{
+	unsigned (*post_cnt)(void);
+	unsigned before;
+
+	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
+	MUST_BE(post_cnt);
+	link_listen(link);
+	MUST(fi_close(&link->a.ep->fid));
+	link->a.info->tx_attr->size = FULL;
+	MUST(fi_endpoint(link->a.domain, link->a.info, &link->a.ep, NULL));
+	MUST(fi_ep_bind(link->a.ep, &link->a.eq->fid, 0));
+	MUST(fi_ep_bind(link->a.ep, &link->a.cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
+	MUST(fi_enable(link->a.ep));
+	link_accept(link, link_request(link).info);
+	before = post_cnt();
+	for (int i = 0; i < FULL; i++) {
+		const struct iovec iov = { link->a.room, 8 };
+		void *desc = fi_mr_desc(link->a.mr);
+		const struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = &mark[i] };
+
+		MUST(fi_sendmsg(link->a.ep, &msg, i < AWAITED ? FI_COMPLETION : 0));
+	}
+	while (post_cnt() == before + FULL)
+		fi_cq_read(link->a.cq, NULL, 0);
+	MUST_BE(left(&link->a) == 0);
+}
+
+/* A probe is behind a full queue: there is no room for another operation, and each keeps its context. */
+static void full_queue_is_probed(void)
+{
+	struct fi_cq_data_entry entry;
+	struct link link = { 0 };
+	int mark[FULL + 1], cnt = 0;
+	ssize_t ret;
+
+	fill_and_probe(&link, mark);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, &mark[FULL]), FI_EAGAIN);
+	for (int i = 0; i < FULL; i++) {
+		MUST(fi_recv(link.b.ep, link.b.room, 8, fi_mr_desc(link.b.mr), 0, NULL));
+		MUST_BE(!await_comp(&link, &link.b, NULL));
+	}
+	while (cnt < AWAITED || left(&link.a) < FULL) {
+		ret = fi_cq_read(link.a.cq, &entry, 1);
+		MUST_BE(ret == -FI_EAGAIN || (ret == 1 && cnt < AWAITED && entry.op_context == &mark[cnt]));
+		cnt += ret == 1;
+	}
+	MUST_FAIL(fi_cq_read(link.a.cq, &entry, 1), FI_EAGAIN);
+	link_close(&link);
+}
+
+/* The same where the endpoint is closed: all of its operations are cancelled, each once. */
+static void full_queue_is_probed_and_closed(void)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct link link = { 0 };
+	int mark[FULL];
+
+	fill_and_probe(&link, mark);
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	for (int i = 0; i < FULL; i++) {
+		MUST_BE(await_comp(&link, &link.a, &error) == FI_ECANCELED);
+		MUST_BE(error.op_context == &mark[i]);
+	}
+	link_close(&link);
+}
+
 #define LOST	"event said: soft0, port 1: no connection "
 #define PEER	" fi_sockaddr_in://127.0.0.1:[0-9]+: "
 
@@ -353,6 +432,13 @@ static const struct vcase cases[] = {
 	  "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=1000", peer_is_idle, NULL },
 	{ "a peer that posts no receive is given up", "FI_VERBS_STALL_TIMEOUT=200", peer_posts_no_receive,
 	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
+	{ "a probe behind a full queue", "FI_VERBS_KEEPALIVE_INTERVAL=20", full_queue_is_probed, NULL },
+	{ "a probe behind a full queue that is longer than asked",
+	  "FI_VERBS_KEEPALIVE_INTERVAL=20 SOFTVERBS_DEVICE=mlx5", full_queue_is_probed, NULL },
+	{ "a probe behind a full queue, and the endpoint is closed", "FI_VERBS_KEEPALIVE_INTERVAL=20",
+	  full_queue_is_probed_and_closed, NULL },
+	{ "XRC: a probe behind a full queue", "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=20",
+	  full_queue_is_probed, NULL },
 	{ "a peer that is idle is kept", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=1000", peer_is_idle,
 	  NULL },
 };
