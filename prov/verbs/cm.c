@@ -327,8 +327,10 @@ static int cm_accept(struct fid_ep *fid, const void *param, size_t paramlen)
 	ep->state = VRB_EP_CONNECTING;
 	vrb_survey_connecting(ep);
 	ret = ep->kind->accept(ep);
-	if (ret)
+	if (ret) {
 		ep->state = VRB_EP_DOWN;
+		vrb_survey_ended(ep, -ret);
+	}
 	fab_engine_unlock(ep->base.engine);
 	return ret;
 }

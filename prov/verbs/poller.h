@@ -36,20 +36,20 @@ int vrb_hw_cq_get(struct vrb_domain *domain, struct fab_engine *engine, uint32_t
 void vrb_hw_cq_put(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, uint32_t cnt);
 /* Process all work completions that the queue holds now. True if there were any. Engine's lock held. */
 bool vrb_hw_cq_poll(struct vrb_hw_cq *hw_cq);
+/* The same where completions of an SRQ that was just destroyed may be left, `stale` of them at most. The driver may not
+ * know such a completion, and the poll that meets it fails. Lock held. */
+void vrb_hw_cq_settle(struct vrb_hw_cq *hw_cq, uint32_t stale);
 /* For a read where the engine has several hardware queues (engine->direct.queue is NULL): poll all of them for up to
  * count entries. Returns the number of work completions; -1: the caller makes a pass of the engine instead. Lock
  * held. */
 int vrb_poller_look(struct fab_engine *engine, struct fab_cq_taker *taker, size_t count);
-/* The same where entries of an SRQ that was just destroyed may be left, `stale` of them at most. The driver
- * may not know such an entry, and the poll that meets it fails. Lock held. */
-void vrb_hw_cq_settle(struct vrb_hw_cq *hw_cq, uint32_t stale);
 /* Move a CM id to the channel of the queue's engine, whose passes handle its events from now on. 0 or -errno, logged.
  * No engine lock held. */
 int vrb_hw_cq_take_id(struct vrb_domain *domain, struct vrb_hw_cq *hw_cq, struct rdma_cm_id *id);
 /* The alarm that watches of objects which complete to the queue have. Any thread. */
 struct vrb_alarm *vrb_hw_cq_alarm(struct vrb_hw_cq *hw_cq);
 /* The device of the queue is being removed: end all endpoints of its poller, and complete all their outstanding
- * operations with err and why. Idempotent. Lock held. */
+ * operations with err (a positive FI_E*) and why (a constant). Idempotent. Lock held. */
 void vrb_hw_cq_removed(struct vrb_hw_cq *hw_cq, int err, const char *why);
 
 /* fi_cq_open(3): a queue of prov/common, which is read as cq.c says. 0 or -FI_E*. */
