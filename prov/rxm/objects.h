@@ -404,6 +404,7 @@ struct rxm_poller {
 	bool more_events;		/* the last pass left events unread */
 	unsigned passes;		/* passes while no thread slept; wraps */
 	uint64_t events_ns;		/* when such a pass last read events */
+	uint32_t srx_taken;		/* shared receives completed in this read_cq(): as many were filled before */
 	bool reading;			/* in read_cq() */
 	struct fab_signal after;	/* runs after the pass or call, where it may take long: fetch.c */
 	struct fab_list fetches;	/* struct rxm_tx.turn: messages whose next chunk is to be registered */

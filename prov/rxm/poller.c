@@ -60,7 +60,7 @@ static bool being_made(const struct rxm_conn *conn)
  * since nobody wants it. */
 static inline bool take_shared(struct rxm_poller *poller, struct rxm_rx *rx, struct rxm_conn *conn)
 {
-	if (--poller->srx_posted < poller->srx_cnt / 2)
+	if (--poller->srx_posted < poller->srx_cnt / 2 + poller->srx_taken++)
 		rxm_srx_enlarge(poller);
 	if (!conn || conn->state == RXM_CONN_DOWN) {
 		rxm_srx_repost(poller, rx);
@@ -242,6 +242,7 @@ static bool read_cq(struct rxm_poller *poller)
 	}
 	if ((empty || poller->lost) && !fab_list_empty(&poller->gone))
 		rxm_conn_reap(poller);
+	poller->srx_taken = 0;
 	poller->reading = false;
 	return any;
 }

@@ -49,11 +49,10 @@ static const struct fab_param params[] = {
 	  "-FI_EAGAIN (default: 4096)" },
 	{ "msg_rx_size", FI_PARAM_SIZE_T, &rxm_params.conn_rx, 16, 4096,
 	  "Packets that a peer may send before they are processed, and receives that each connection posts if they are "
-	  "not shared (use_srx) "
-	  "(default: 64)" },
+	  "not shared (use_srx) (default: 64)" },
 	{ "use_srx", FI_PARAM_BOOL, &rxm_params.use_srx, 0, 1,
 	  "The connections of an endpoint share their packet buffers, so that memory does not grow with the peers, "
-	  "where the provider below has shared receives (verbs over RC); otherwise each has its own (default: on)" },
+	  "where the provider below has shared receives (verbs); otherwise each has its own (default: on)" },
 	{ "msg_tx_size", FI_PARAM_SIZE_T, &rxm_params.msg_tx, 16, 65535,
 	  "Operations that a connection may have outstanding in the provider below; one less than a power of two "
 	  "suits the queues of most devices (default: 255)" },

@@ -409,7 +409,7 @@ void rxm_srx_open(struct rxm_domain *domain, struct rxm_poller *poller);
 void rxm_srx_close(struct rxm_poller *poller);
 /* A connection will use them: make sure that there are some. 0 or -FI_E*. */
 int rxm_srx_join(struct rxm_conn *conn);
-/* More than half of the shared receives are in use: add some, if that is useful. */
+/* More than half of the shared receives were in use: double them, if that is useful. */
 void rxm_srx_enlarge(struct rxm_poller *poller);
 /* Post a shared receive again, which is in no list. */
 void rxm_srx_repost(struct rxm_poller *poller, struct rxm_rx *rx);

@@ -3,8 +3,8 @@
  * Packet buffers that all connections of an engine share, where the provider below has shared receive contexts and says
  * whose packet has filled a receive. So the memory for packets does not grow with the peers. It begins with as much as
  * one connection may need (FI_OFI_RXM_MSG_RX_SIZE), and doubles when more than half of it is in use at a time, up to
- * RXM_SRX_MAX buffers. With more traffic than that, a device repeats packets until there is a buffer again. Engine lock
- * held.
+ * RXM_SRX_MAX buffers: filled by the device and not read yet, or held back. With more traffic than that, a device
+ * repeats packets until there is a buffer again. Engine lock held.
  */
 #include "rxm/rxm.h"
 
