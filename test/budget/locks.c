@@ -4,6 +4,7 @@
  * library that take one; it has no other way to take any. How often a control call stops the other threads for one
  * (membarrier(2)) is counted in the same way. doc/decisions/levels.md says what each level takes, and why.
  */
+#include "collective.h"
 #include "traffic.h"
 
 #include <dlfcn.h>
@@ -149,6 +150,62 @@ TEST_TABLE(of_a_message, level_rows, FI_MSG | FI_TAGGED, RELIABLE)
 TEST_TABLE(of_a_datagram, level_rows, FI_MSG, .types = BIT(FI_EP_DGRAM))
 {
 	check_level(t, ROW(level_rows), count_datagram_locks);
+}
+
+enum { BARRIERS = 100, MEMBERS = 2 };
+
+/* All members call a barrier, again and again. */
+static void run_barriers(struct side *const side[MEMBERS], struct fid_mc *const mc[MEMBERS])
+{
+	struct fi_cq_tagged_entry entry;
+
+	for (int i = 0; i < BARRIERS; i++) {
+		int left = MEMBERS;
+
+		for (int m = 0; m < MEMBERS; m++)
+			MUST(fi_barrier(side[m]->ep, fi_mc_addr(mc[m]), NULL));
+		while (left) {
+			for (int m = 0; m < MEMBERS; m++) {
+				ssize_t ret = fi_cq_read(side[m]->tx_cq, &entry, 1);
+
+				if (ret != -FI_EAGAIN)
+					CHECK_EQ(ret, 1);
+				left -= ret == 1;
+			}
+		}
+	}
+}
+
+/* A collective stops no thread either: it is a data call, and a group's event queue, which anybody may read, makes the
+ * lock a mutex. */
+TEST_TABLE(of_a_collective, level_rows, COLL_CAPS, RDM_ONLY)
+{
+	struct side *side[MEMBERS];
+	struct fid_mc *mc[MEMBERS];
+	unsigned long before, locks;
+
+	if (SANITIZED)
+		SKIP("a sanitizer stands before the calls itself");
+	wanted = ROW(level_rows)->threading;
+	for (int m = 0; m < MEMBERS; m++)
+		side[m] = side_open(t, .eq = true, .one_cq = true, .hints = ask_for_level);
+	for (int m = 0; m < MEMBERS; m++) {
+		for (int n = 0; n < MEMBERS; n++)
+			CHECK_EQ(side_insert(side[m], side[n]), n);
+	}
+	for (int m = 0; m < MEMBERS; m++)
+		mc[m] = coll_join_begin(side[m], coll_everyone, MEMBERS);
+	for (int m = 0; m < MEMBERS; m++)
+		coll_join_end(side[m], mc[m]);
+	run_barriers(side, mc);
+	before = stops;
+	locks = taken;
+	run_barriers(side, mc);
+	printf("# threading level %s: %.2f locks a barrier\n", ROW(level_rows)->name,
+	       (double) (taken - locks) / BARRIERS);
+	if (stops - before)
+		FAIL("%s: %lu times membarrier(2) for %d barriers, none is needed", ROW(level_rows)->name,
+		     stops - before, BARRIERS);
 }
 
 /* FI_THREAD_FID has one thread at a time at a queue, which takes out more than it asked for when it has the lock: the

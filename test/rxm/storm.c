@@ -304,12 +304,13 @@ static void call(struct caller *caller, uint16_t port, uint64_t life, bool ext, 
 
 static void drive_callers(void)
 {
-	struct fi_eq_err_entry err = { 0 };
 	uint8_t room[512];
 	uint32_t event;
 	ssize_t ret;
 
 	while ((ret = fi_eq_read(caller_eq, &event, room, sizeof(room), 0)) > 0 || ret == -FI_EAVAIL) {
+		struct fi_eq_err_entry err = { 0 };
+
 		if (ret > 0) {
 			up_cnt += event == FI_CONNECTED;
 			continue;
