@@ -57,7 +57,8 @@ static const struct fab_param params[] = {
 	  "Operations that a connection may have outstanding in the provider below; one less than a power of two "
 	  "suits the queues of most devices (default: 255)" },
 	{ "comp_per_progress", FI_PARAM_INT, &rxm_params.comp_max, 1, 1 << 20,
-	  "Completions of the provider below that a pass takes at most (default: 1024)" },
+	  "Completions of the provider below that a pass takes at most, rounded up to a multiple of 16 (default: "
+	  "1024)" },
 	{ "use_rndv_write", FI_PARAM_BOOL, &rxm_params.rndv_write, 0, 1,
 	  "The sender writes long messages into the receive buffer, instead of the receiver reading them; only with "
 	  "peers that run this library too (default: off)" },

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
+/*
+ * Variables of ofi_rxm that shape its use of verbs below, on the stand-in for a device: queue pairs as long as they say,
+ * and so many completions in a pass. Each setting is for a process of its own, since variables are read once.
+ */
+#include "ends.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <infiniband/verbs.h>
+
+#define MESSAGES	28		/* fewer than a peer may have under way at a time */
+
+static char out[8], in[MESSAGES][8];
+
+static void connect_both(void)
+{
+	ends_open(FI_MSG | FI_TAGGED, 0, 0);
+	OK((int) fi_recv(b.ep, in[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, out, 8, NULL, a.peer, NULL));
+	until(a.done == 1 && b.done == 1);
+	a.done = b.done = 0;
+}
+
+/* The sizes of a queue pair of this process. */
+static struct ibv_qp_cap cap_of_first(void)
+{
+	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
+	int (*query)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *);
+	struct ibv_qp *(*qp_at)(unsigned);
+	struct ibv_qp_init_attr init = { 0 };
+	struct ibv_qp_attr attr;
+
+	*(void **) &query = dlsym(soft, "ibv_query_qp");
+	*(void **) &qp_at = dlsym(soft, "sv_test_qp_at");
+	assert_non_null(qp_at(0));
+	OK(query(qp_at(0), &attr, IBV_QP_CAP, &init));
+	return init.cap;
+}
+
+/* b's messages have arrived at its device. It reads them: how many does one call get? */
+static unsigned read_at_once(void)
+{
+	struct fi_cq_tagged_entry entry[2 * MESSAGES];
+	ssize_t cnt;
+
+	connect_both();
+	for (int i = 0; i < MESSAGES; i++)
+		OK((int) fi_recv(b.ep, in[i], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	for (int i = 0; i < MESSAGES; i++)
+		OK((int) fi_send(a.ep, out, 8, NULL, a.peer, NULL));
+	while (a.done < MESSAGES)	/* each has been acknowledged by b's device */
+		drive(&a);
+	cnt = fi_cq_read(b.cq, entry, 2 * MESSAGES);
+	assert_true(cnt > 0);
+	b.done += (unsigned) cnt;
+	until(b.done == MESSAGES);
+	return (unsigned) cnt;
+}
+
+static unsigned requests(void)
+{
+	connect_both();
+	return cap_of_first().max_send_wr;
+}
+
+static unsigned receives(void)
+{
+	connect_both();
+	return cap_of_first().max_recv_wr;
+}
+
+/* What is measured in a process with this setting. */
+static unsigned with(const char *name, const char *value, unsigned (*measure)(void))
+{
+	unsigned result = 0;
+	int fd[2];
+	pid_t pid;
+
+	OK(pipe(fd));
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		OK(name ? setenv(name, value, 1) : 0);
+		result = measure();
+		_exit(write(fd[1], &result, sizeof(result)) != sizeof(result));
+	}
+	OK(close(fd[1]));
+	assert_int_equal(read(fd[0], &result, sizeof(result)), sizeof(result));
+	OK(close(fd[0]));
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return result;
+}
+
+static void a_queue_pair_has_256_requests_and_no_receives(void **state)
+{
+	(void) state;
+	assert_int_equal(with(NULL, NULL, requests), 256);
+	assert_int_equal(with(NULL, NULL, receives), 0);	/* they are shared */
+}
+
+static void msg_tx_size_and_the_marker_are_the_length_of_a_queue(void **state)
+{
+	(void) state;
+	assert_int_equal(with("FI_OFI_RXM_MSG_TX_SIZE", "31", requests), 32);
+}
+
+static void use_srx_off_gives_each_connection_its_receives(void **state)
+{
+	(void) state;
+	assert_int_equal(with("FI_OFI_RXM_USE_SRX", "0", receives), 64);
+}
+
+static void comp_per_progress_bounds_a_pass(void **state)
+{
+	(void) state;
+	assert_int_equal(with(NULL, NULL, read_at_once), MESSAGES);
+	assert_int_equal(with("FI_OFI_RXM_COMP_PER_PROGRESS", "1", read_at_once), 16);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_queue_pair_has_256_requests_and_no_receives),
+		cmocka_unit_test(msg_tx_size_and_the_marker_are_the_length_of_a_queue),
+		cmocka_unit_test(use_srx_off_gives_each_connection_its_receives),
+		cmocka_unit_test(comp_per_progress_bounds_a_pass),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
