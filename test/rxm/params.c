@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Variables of ofi_rxm that shape its use of verbs below, on the stand-in for a device: queue pairs as long as they say,
- * and so many completions in a pass. Each setting is for a process of its own, since variables are read once.
+ * Variables of ofi_rxm that shape its use of verbs below, on the stand-in for a device: queue pairs as long as they
+ * say, and so many completions in a pass. Each setting is for a process of its own, as variables are read once.
  */
 #include "ends.h"
 

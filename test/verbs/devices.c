@@ -402,31 +402,54 @@ static void message_before_the_last_word(void)
 	link_close(&link);
 }
 
-/* The subnet manager gives the port another LID: names of endpoints have it. */
-static void lid_changes(void)
+/* An event says that the port has other addresses: the name of an endpoint before it, and after it. */
+static void port_changes(enum ibv_event_type type, const char *limits, char before[DGRAM_NAME_LEN],
+			 char after[DGRAM_NAME_LEN])
 {
 	struct fi_info *hints = dgram_hints_new(), *info;
 	struct fi_cq_data_entry entry;
 	struct dgram dgram = { 0 };
-	char name[DGRAM_NAME_LEN];
-	size_t len = sizeof(name);
-	uint16_t lid;
+	size_t len = DGRAM_NAME_LEN;
 
 	MUST(fi_getinfo(FI_VERSION(1, 20), NULL, NULL, 0, hints, &info));
 	fi_freeinfo(hints);
 	dgram_open(&dgram, info);
-	memcpy(&lid, dgram.name + 20, sizeof(lid));
-	MUST_BE(lid == 5);
-	setenv("SOFTVERBS_LIMITS", "lid=9", 1);
-	tell(IBV_EVENT_LID_CHANGE);
+	memcpy(before, dgram.name, DGRAM_NAME_LEN);
+	setenv("SOFTVERBS_LIMITS", limits, 1);
+	tell(type);
 	MUST_FAIL(fi_cq_read(dgram.end.cq, &entry, 1), FI_EAGAIN);
-	MUST(fi_getname(&dgram.end.ep->fid, name, &len));
-	memcpy(&lid, name + 20, sizeof(lid));
-	MUST_BE(lid == 9);
+	MUST(fi_getname(&dgram.end.ep->fid, after, &len));
 	for (int i = 0; i < 1000; i++)
 		MUST_FAIL(fi_cq_read(dgram.end.cq, &entry, 1), FI_EAGAIN);
 	fi_freeinfo(info);
 	dgram_close(&dgram);
+}
+
+static uint16_t lid_in(const char *name)
+{
+	uint16_t lid;
+
+	memcpy(&lid, name + 20, sizeof(lid));
+	return lid;
+}
+
+/* The subnet manager gives it another LID. */
+static void lid_changes(void)
+{
+	char before[DGRAM_NAME_LEN], after[DGRAM_NAME_LEN];
+
+	port_changes(IBV_EVENT_LID_CHANGE, "lid=9", before, after);
+	MUST_BE(lid_in(before) == 5 && lid_in(after) == 9);
+}
+
+/* It loses its IP addresses, and so all GIDs but that of the link. */
+static void gid_changes(void)
+{
+	char before[DGRAM_NAME_LEN], after[DGRAM_NAME_LEN];
+
+	port_changes(IBV_EVENT_GID_CHANGE, "gids=1", before, after);
+	MUST_BE(!memcmp(before, "\0\0\0\0\0\0\0\0\0\0\377\377\177\0\0\1", 16));
+	MUST_BE(!memcmp(after, "\376\200", 2));
 }
 
 /* Packets of both directions have the traffic class of who connects. */
@@ -535,6 +558,7 @@ static const struct vcase cases[] = {
 	  NULL },
 	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes,
 	  "LID change.*fi_getname" },
+	{ "the GID changes", NULL, gid_changes, "GID table change.*fi_getname" },
 	{ "packets have a traffic class", NULL, traffic_class, NULL },
 	{ "no order is asked: relaxed ordering", "FI_VERBS_RELAXED_ORDERING=1", relaxed_where_no_order_is_asked, NULL },
 	{ "an order is asked: no relaxed ordering", "FI_VERBS_RELAXED_ORDERING=1", strict_where_an_order_is_asked,
