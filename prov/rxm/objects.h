@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The objects of ofi_rxm: their fields, who owns what a field points to, and limits. rxm.h has the functions, and says
- * which lock guards the objects.
+ * The objects of ofi_rxm: their fields, who owns what a field points to, and limits. rxm.h says which lock guards them,
+ * and includes the headers that have the functions.
  */
 #ifndef RXM_OBJECTS_H
 #define RXM_OBJECTS_H
