@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * What devices do otherwise than others, as a table: the one place that asks for the sort of a device. What a device
- * can be asked for, or tried (limits, inline data, atomics), is not here.
+ * How devices differ, as a table: the one place that asks for the sort of a device. What a device can be asked for, or
+ * tried (limits, inline data, atomics), is not here.
  */
 #ifndef VRB_QUIRKS_H
 #define VRB_QUIRKS_H
