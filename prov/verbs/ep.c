@@ -262,9 +262,10 @@ void vrb_ep_free_late(struct vrb_domain *domain)
 		ep_free(fab_container(fab_list_pop_front(&domain->late), struct vrb_ep, on_hw));
 }
 
-/* End requests that the device has not flushed, though their queue pair is gone. It may report them yet, in a queue
- * that other endpoints poll. So the memory of the endpoint stays until the domain closes, or LATE_MAX endpoints have
- * been closed so after it, each of which has waited for FLUSH_NS. True if there are any. Lock held. */
+/* End requests that the device has not flushed, though their queue pair is destroyed or, if it is a shared XRC
+ * initiator, in the error state. It may report them yet, in a queue that other endpoints poll. So the memory of the
+ * endpoint stays until the domain closes, or LATE_MAX endpoints have been closed so after it, each of which has waited
+ * for FLUSH_NS. True if there are any. Lock held. */
 static bool keep_late(struct vrb_ep *ep)
 {
 	struct vrb_domain *domain = vrb_domain_of(ep);
