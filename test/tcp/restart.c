@@ -655,6 +655,43 @@ static void answer_about_parking_stays_with_its_stream(void **state)
 
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, node_setup, node_teardown)
 
+/* What the node says of itself to somebody who listens at this port, and asks. */
+static uint8_t ask_node(struct node *node, uint16_t port)
+{
+	struct cm_bytes question = raw_rdm_cm(TCP_CM_CONNREQ, 0, port), says;
+	int fd = raw_connect(&node->addr);
+
+	question.hdr.ext = htobe32(TCP_EXT_MAGIC | TCP_EXT_BASE | TCP_EXT_WHO);
+	raw_send(fd, &question, raw_len(&question));
+	raw_recv(fd, &says, sizeof(says.hdr) + sizeof(struct tcp_rdm_cm), drive, node);
+	assert_int_equal(says.hdr.type, TCP_CM_NACK);
+	assert_true(be32toh(says.hdr.ext) & TCP_EXT_WHO);
+	close(fd);
+	return ((const struct tcp_rdm_cm *) says.data)->features;
+}
+
+/* A peer that is connected is told that the node does not connect to it, even while it connects to another one:
+ * somebody else claims to be the node then. Who is not known is told whether it connects to anybody. */
+static void who_asks_is_told_of_itself(void **state)
+{
+	struct node *node = *state;
+	struct peer peer = peer_open(node), other = peer_open(node);
+	int fd = run_connected(node, &peer, 7), fd_other;
+	char context;
+
+	assert_int_equal(ask_node(node, 0) & TCP_RDM_CONNECTS, 0);
+	send_hello(node, other.fi_addr, &context);
+	fd_other = peer_accept(node, &other);
+	assert_int_equal(ask_node(node, ntohs(peer.addr.sin_port)) & TCP_RDM_CONNECTS, 0);
+	assert_int_not_equal(ask_node(node, ntohs(other.addr.sin_port)) & TCP_RDM_CONNECTS, 0);
+	assert_int_not_equal(ask_node(node, 1) & TCP_RDM_CONNECTS, 0);
+	assert_int_not_equal(ask_node(node, 0) & TCP_RDM_CONNECTS, 0);
+	peer_reply(fd_other, &other, TCP_CM_CONNRESP);
+	hello_arrives(node, fd_other, &context);
+	peer_close(&peer, fd);
+	peer_close(&other, fd_other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -674,6 +711,7 @@ int main(void)
 		TEST(node_answers_questions),
 		TEST(insistent_peer_is_believed),
 		TEST(insistent_peer_loses_no_message),
+		TEST(who_asks_is_told_of_itself),
 		TEST(next_send_reconnects),
 		TEST(removed_peer_closes_and_comes_again),
 		TEST(removed_peer_that_sends_on_is_read_within_a_bound),

@@ -15,8 +15,11 @@
  */
 #include "tcp/peer/peers.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
+#include "base/bits.h"
 #include "base/clock.h"
 #include "tcp/params/params.h"
 
@@ -185,7 +188,7 @@ static int ask_connect(struct tcp_ask *ask, const struct tcp_peer *peer)
 {
 	struct tcp_ep *ep = ask->table->ep;
 	struct fab_auth_key *key = peer->key ? peer->key : ep->base.auth_key;
-	struct tcp_rdm_cm data = { 0 };
+	struct tcp_rdm_cm data = { .pid = htobe32(fab_addr_port(&ep->base.name.sa)) };
 	struct tcp_cm_msg msg = { .type = TCP_CM_CONNREQ, .incarnation = ep->incarnation, .data = &data,
 				  .data_len = sizeof(data),
 				  .ext = tcp_rdm_ext(ep) | TCP_EXT_WHO | (key ? TCP_EXT_AUTH : 0) };
@@ -240,6 +243,20 @@ void tcp_ask_stop(struct tcp_peer_table *table)
 
 /* ---- questions of others ---- */
 
+/* True if this end is connecting to who asks. Whoever pretends to be this end must find it doing so, and not to
+ * somebody else, who may never answer. */
+static bool ask_is_awaited(const struct tcp_peer_table *table, const struct tcp_cm *cm)
+{
+	union fab_sockaddr addr = cm->remote;
+	struct tcp_rdm_cm data = { 0 };
+	struct tcp_peer *peer;
+
+	memcpy(&data, cm->data, fab_min(sizeof(data), (size_t) cm->data_len));
+	fab_addr_set_port(&addr.sa, (uint16_t) be32toh(data.pid));
+	peer = data.pid ? tcp_peer_find(table, &addr, tcp_request_key(table, cm), 0) : NULL;
+	return peer ? peer->cm != NULL : table->connecting_cnt;
+}
+
 /* The contexts of a scalable endpoint connect for themselves, so that one of them does not know. */
 void tcp_ask_answer(struct tcp_peer_table *table, struct tcp_cm *cm)
 {
@@ -247,7 +264,7 @@ void tcp_ask_answer(struct tcp_peer_table *table, struct tcp_cm *cm)
 	struct tcp_rdm_data data;
 	size_t len = tcp_rdm_data(ep, &data);
 
-	if (table->connecting_cnt)
+	if (ask_is_awaited(table, cm))
 		data.cm.features |= TCP_RDM_CONNECTS;
 	tcp_cm_send(cm->sock.fd, &(struct tcp_cm_msg) { .type = TCP_CM_NACK, .incarnation = ep->incarnation,
 		    .ext = ep->context.sep ? 0 : TCP_EXT_WHO, .data = &data, .data_len = len });

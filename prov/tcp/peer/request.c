@@ -198,8 +198,7 @@ static void request_accept(struct tcp_life *life, struct tcp_cm *cm)
 	tcp_life_start(life, cm);
 }
 
-/* The key of a peer that sends this request, or NULL. */
-static struct fab_auth_key *request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm)
+struct fab_auth_key *tcp_request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm)
 {
 	return table->ep->base.bound.av->keys ? cm->proven : NULL;
 }
@@ -207,7 +206,7 @@ static struct fab_auth_key *request_key(const struct tcp_peer_table *table, cons
 struct tcp_peer *tcp_request_peer(const struct tcp_peer_table *table, const struct tcp_cm *cm,
 				  const struct tcp_request *req)
 {
-	return tcp_peer_find(table, &req->addr, request_key(table, cm), 0);
+	return tcp_peer_find(table, &req->addr, tcp_request_key(table, cm), 0);
 }
 
 /* Read the rest of a connection that will be replaced, in `max` reads at most. False: the peer keeps sending, so there
@@ -371,7 +370,7 @@ void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const s
 {
 	const union fab_sockaddr *addr = &req->addr;
 	union fab_sockaddr own = cm->local;
-	struct fab_auth_key *key = request_key(table, cm);
+	struct fab_auth_key *key = tcp_request_key(table, cm);
 	struct tcp_peer *peer;
 	int cmp;
 

@@ -49,7 +49,9 @@ struct tcp_cm_hdr {
 #define TCP_CM_CONN_DATA	1ULL
 
 #define TCP_RDM_FIREWALL 1		/* peers cannot connect to the sender */
-#define TCP_RDM_CONNECTS 2		/* in the answer to a question (TCP_EXT_WHO): the sender is connecting */
+/* In the answer to a question (TCP_EXT_WHO): the sender is connecting to who asks; or, where it knows no endpoint at
+ * that address, to anybody. */
+#define TCP_RDM_CONNECTS 2
 
 /* Private data of RDM endpoints: identifies the sender. Upstream ignores bytes after it. */
 struct tcp_rdm_cm {
@@ -252,9 +254,10 @@ struct tcp_rma_iov {
 
 /*
  * In a CONNREQ: a question. Its sender wants no connection; it wants to know whether a request that names this address
- * comes from the endpoint that listens here (peer/ask.c). The private data is a struct tcp_rdm_cm of zeros. The answer
- * is a NACK with the incarnation of the endpoint that listens, and, if that tells the truth about TCP_RDM_CONNECTS,
- * with TCP_EXT_WHO. An end that does not know this bit sends a NACK, too, since the request names no port.
+ * comes from the endpoint that listens here (peer/ask.c). The private data is a struct tcp_rdm_cm of zeros, but for
+ * pid, which is the port at which the sender listens. The answer is a NACK with the incarnation of the endpoint that
+ * listens, and, if that tells the truth about TCP_RDM_CONNECTS, with TCP_EXT_WHO. An end that does not know this bit
+ * sends a NACK, too, since the request names no port.
  */
 #define TCP_EXT_WHO		0x8000u
 
