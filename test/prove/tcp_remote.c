@@ -5,10 +5,10 @@
  * and key. Regions are verified before they are used; all copies lie in their pieces of memory; an answer is taken only
  * for a read that has asked for as much.
  *
- * eva: -eva-slevel 300 -eva-slevel-function main:0,any_header:0
+ * eva: -eva-slevel 300 -eva-slevel-function main:0,begin:0,any_header:0
  * eva: -eva-split-return-function fab_mr_verify:0,rma_piece:0,tcp_rma_verify:0
  */
-#include "prove.h"
+#include "tcp_frame.h"
 #include "common/op/op.c"
 #include "tcp/remote/quiet.c"
 #undef RSP_MAX
@@ -16,44 +16,11 @@
 
 #define MEM	64			/* bytes of a payload that is at hand */
 
-static struct tcp_conn conn;
-static struct tcp_ep ep;
-static struct fab_domain domain;
-static struct fab_engine engine;
-static struct fi_stats_peer stats;
 static struct fab_mr region;
-static struct tcp_tx tx, control;
-static uint8_t mem[TCP_TX_COPY_MAX], place[TCP_TX_COPY_MAX];
+static struct tcp_tx tx;
+static uint8_t mem[TCP_TX_COPY_MAX];
 
 /* ---- above and below ---- */
-
-static bool broken;			/* the peer has violated the protocol */
-
-void tcp_rx_broken(struct tcp_conn *one, const char *what)
-{
-	(void) what;
-	broken = true;
-	one->state = TCP_CONN_DOWN;
-}
-
-void tcp_conn_fail(struct tcp_conn *one, int err, int prov_errno, const char *what)
-{
-	(void) err, (void) prov_errno, (void) what;
-	one->state = TCP_CONN_DOWN;
-}
-
-const void *tcp_rx_extra(const struct tcp_conn *one)
-{
-	size_t data_len = one->rx.hdr.flags & TCP_FLAG_CQ_DATA ? sizeof(uint64_t) : 0;
-
-	return one->rx.hdr_buf + sizeof(struct tcp_hdr) + data_len;
-}
-
-uint64_t tcp_rx_cq_data(const struct tcp_conn *one)
-{
-	(void) one;
-	return any_of(0, UINT64_MAX);
-}
 
 static uint32_t pieces;			/* of memory that each target of an access has */
 
@@ -82,31 +49,6 @@ int fab_mr_verify(struct fab_mr_map *map, const struct fab_auth_key *auth_key, u
 	return 0;
 }
 
-void tcp_rx_aim(struct tcp_rx_state *rx, const struct iovec *iov, uint32_t cnt, uint64_t len, uint8_t hmem)
-{
-	(void) rx, (void) len, (void) hmem;
-	prove(cnt <= TCP_IOV_LIMIT);
-	prove_readable(iov, cnt * sizeof(*iov));
-}
-
-void tcp_rx_expect(struct tcp_conn *one, uint64_t left, uint64_t skip, void (*done)(struct tcp_conn *conn))
-{
-	(void) one, (void) done;
-	prove(left <= TCP_MAX_MSG_SIZE && skip <= TCP_MAX_MSG_SIZE);
-}
-
-struct tcp_tx *tcp_tx_control(struct tcp_conn *one, enum tcp_wire_op op, const void *extra, size_t extra_len)
-{
-	(void) op;
-	prove(extra_len <= TCP_HDR_MAX - sizeof(struct tcp_hdr));
-	if (extra_len)
-		prove_readable(extra, extra_len);
-	if (any_of(0, 1))
-		return NULL;
-	control.conn = one;
-	return &control;
-}
-
 /*@ requires \valid(hmem);
   @ assigns *hmem, \result \from *hmem, more;
   @*/
@@ -118,45 +60,17 @@ void fab_mr_count(struct fab_mr *mr, struct fab_engine *one, size_t len);
 /*@ assigns \nothing; */
 void tcp_tx_queue(struct tcp_conn *one, struct tcp_tx *what);
 /*@ assigns \nothing; */
-void tcp_tx_done(struct tcp_tx *what, int err, int prov_errno, const char *text);
-/*@ assigns \nothing; */
-void tcp_direct_offer(struct tcp_conn *one, struct tcp_tx *what);
-/*@ assigns \nothing; */
-void tcp_tx_ack(struct tcp_conn *one, uint32_t err);
-/*@ assigns \nothing; */
 void tcp_conn_text(const struct tcp_conn *one, char text[TCP_CONN_TEXT]);
 /*@ assigns \nothing; */
 void fab_ep_fail(struct fab_ep *one, enum fab_op_code code, const struct fab_comp *comp,
 		 const struct fab_cq_fail *fail);
 
-/* Room in the stream. */
-static uint8_t *any_place(struct tcp_conn *one, size_t len)
-{
-	(void) one;
-	prove(len <= sizeof(place));
-	return any_of(0, 1) ? place : NULL;
-}
-static ssize_t any_leave(struct tcp_conn *one, const void *frame, size_t len)
-{
-	(void) one;
-	prove_readable(frame, len);
-	return (ssize_t) len;
-}
-static const struct tcp_io io = { .place = any_place, .leave = any_leave };
-
 /* ---- frames ---- */
 
-/* A header of this type with so many targets and so many bytes of the header besides. */
-static void any_header(uint8_t op, uint32_t targets, uint32_t fixed, bool data, uint64_t payload)
+/* The frame is one that comes after others. */
+static void begin(uint8_t op, uint32_t targets, uint32_t fixed, bool data, uint64_t payload)
 {
-	any_bytes(conn.rx.hdr_buf, sizeof(conn.rx.hdr_buf));
-	conn.rx.hdr.op = op;
-	conn.rx.hdr.flags &= ~TCP_FLAG_CQ_DATA;
-	conn.rx.hdr.flags |= data ? TCP_FLAG_CQ_DATA : 0;
-	conn.rx.hdr.rma_iov_cnt = targets;
-	conn.rx.hdr.hdr_size = sizeof(struct tcp_hdr) + targets * sizeof(struct tcp_rma_iov) + fixed + (data ? 8 : 0);
-	conn.rx.hdr.size = conn.rx.hdr.hdr_size + payload;
-	conn.state = TCP_CONN_UP;
+	any_header(op, targets, fixed, data, payload);
 	conn.remote.rsp_cnt = any_of(0, UINT32_MAX);
 	conn.remote.quiet_sent = any_of(0, UINT64_MAX);
 	conn.remote.quiet_refused = any_of(0, UINT64_MAX);
@@ -184,17 +98,17 @@ static void any_wait(size_t len, uint8_t low)
 
 static void prove_reads_and_writes(uint32_t targets)
 {
-	any_header(TCP_WIRE_READ_REQ, targets, 0, false, 0);
+	begin(TCP_WIRE_READ_REQ, targets, 0, false, 0);
 	tcp_rma_read_req(&conn);
-	any_header(TCP_WIRE_WRITE, targets, 0, false, any_of(0, TCP_MAX_MSG_SIZE));
+	begin(TCP_WIRE_WRITE, targets, 0, false, any_of(0, TCP_MAX_MSG_SIZE));
 	tcp_rma_write(&conn);
-	any_header(TCP_WIRE_WRITE, targets, 0, true, any_of(0, TCP_MAX_MSG_SIZE));
+	begin(TCP_WIRE_WRITE, targets, 0, true, any_of(0, TCP_MAX_MSG_SIZE));
 	tcp_rma_write(&conn);
 }
 
 static void prove_answers(void)
 {
-	any_header(TCP_WIRE_READ_RSP, 0, 0, false, any_of(0, TCP_MAX_MSG_SIZE));
+	begin(TCP_WIRE_READ_RSP, 0, 0, false, any_of(0, TCP_MAX_MSG_SIZE));
 	no_wait();
 	broken = false;
 	tcp_rma_read_rsp(&conn);
@@ -203,14 +117,14 @@ static void prove_answers(void)
 	tcp_rma_read_rsp(&conn);
 	any_wait(MEM, TCP_TX_ON_DEVICE);
 	tcp_rma_read_rsp(&conn);
-	any_header(TCP_WIRE_READ_ERR, 0, sizeof(struct tcp_read_err), false, 0);
+	begin(TCP_WIRE_READ_ERR, 0, sizeof(struct tcp_read_err), false, 0);
 	no_wait();
 	broken = false;
 	tcp_rma_read_err(&conn);
 	prove(broken);
 	any_wait(MEM, 0);
 	tcp_rma_read_err(&conn);
-	any_header(TCP_WIRE_REFUSED, 0, sizeof(struct tcp_refused), false, 0);
+	begin(TCP_WIRE_REFUSED, 0, sizeof(struct tcp_refused), false, 0);
 	tcp_quiet_refused(&conn);
 }
 
@@ -220,11 +134,13 @@ static void prove_whole(size_t len)
 	static uint8_t frame[sizeof(struct tcp_rma_iov) + MEM];
 
 	any_bytes(frame, sizeof(frame));
-	any_header(TCP_WIRE_WRITE, 1, 0, false, len);
+	begin(TCP_WIRE_WRITE, 1, 0, false, len);
+	conn.rx.hdr.rma_iov_cnt = any_of(0, UINT8_MAX);		/* is not checked before */
 	(void) tcp_rma_write_whole(&conn, frame + sizeof(frame) - sizeof(struct tcp_rma_iov) - len, len);
-	any_header(TCP_WIRE_READ_REQ, 1, 0, false, len);
+	begin(TCP_WIRE_READ_REQ, 1, 0, false, len);
+	conn.rx.hdr.rma_iov_cnt = any_of(0, UINT8_MAX);
 	(void) tcp_rma_read_whole(&conn, frame + sizeof(frame) - sizeof(struct tcp_rma_iov) - len, len);
-	any_header(TCP_WIRE_READ_RSP, 0, 0, false, len);
+	begin(TCP_WIRE_READ_RSP, 0, 0, false, len);
 	no_wait();
 	prove(!tcp_rma_rsp_whole(&conn, frame + sizeof(frame) - len, len));
 	any_wait(len, 0);
@@ -233,20 +149,8 @@ static void prove_whole(size_t len)
 
 int main(void)
 {
-	ep.base.engine = &engine;
-	ep.base.domain = &domain;
-	ep.base.type = any_of(0, FI_EP_RDM);
-	ep.detours = any_of(0, UINT8_MAX);
-	domain.attr.caps = any_of(0, UINT64_MAX);
-	domain.mr_map.gen = any_of(0, UINT32_MAX);
+	any_conn();
 	region.hmem = any_of(0, UINT8_MAX);
-	conn.ep = &ep;
-	conn.io = &io;
-	conn.stats = &stats;
-	conn.peer.ext = any_of(0, 1);
-	conn.peer.features = any_of(0, UINT16_MAX);
-	fab_list_init(&conn.tx.queue);
-	fab_list_init(&conn.tx.held);
 	//@ loop unroll 16;
 	for (uint32_t targets = 1; targets <= TCP_RMA_IOV_MAX; targets++) {
 		//@ loop unroll 16;
