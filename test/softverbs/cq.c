@@ -303,11 +303,12 @@ struct ibv_cq *ibv_create_cq(struct ibv_context *context, int cqe, void *cq_cont
 /* Events of this queue that nobody has taken yet are taken back. */
 static void forget_events(struct sv_cq *cq)
 {
-	struct sv_channel *channel = fab_container(cq->cq.channel, struct sv_channel, channel);
+	struct sv_channel *channel;
 	struct fab_list *link, *tmp;
 
 	if (!cq->cq.channel)
 		return;
+	channel = fab_container(cq->cq.channel, struct sv_channel, channel);
 	fab_list_for_each_safe(&channel->events, link, tmp) {
 		struct sv_event *event = fab_container(link, struct sv_event, link);
 
