@@ -15,6 +15,7 @@
 #define CHUNK		(512 << 10)	/* prov/rxm/objects.h */
 #define CHUNKS		4		/* that are read at a time */
 #define LEN		(10 * CHUNK + 12345)
+#define FIRST		(CHUNK / 2 + 100)	/* bytes of the sender's first buffer, which a chunk does not cross */
 #define PAGE		4096
 
 static uint64_t (*reg_cnt)(void), (*pinned_pages)(void);
@@ -110,15 +111,16 @@ static void *map(void)
 	return mem;
 }
 
-/* a has sent a long message, with tag 1, and b knows of it. */
+/* a has sent a long message of two buffers, with tag 1, and b knows of it. */
 static void announce(void)
 {
+	const struct iovec iov[] = { { from, FIRST }, { from + FIRST, LEN - FIRST } };
 	struct fi_msg_tagged peek = { .tag = 1, .addr = b.peer };
 	unsigned found = b.done;
 
 	for (size_t i = 0; i < LEN; i++)
 		from[i] = (uint8_t) (i * 7 + i / CHUNK);
-	OK((int) fi_tsend(a.ep, from, LEN, NULL, a.peer, 1, NULL));
+	OK((int) fi_tsendv(a.ep, iov, NULL, 2, a.peer, 1, NULL));
 	while (b.done == found) {
 		failed_b = 0;
 		OK((int) fi_trecvmsg(b.ep, &peek, FI_PEEK));
@@ -195,7 +197,7 @@ static void chunks_are_registered_while_others_are_read(void **state)
 	assert_memory_equal(to, from, LEN);
 }
 
-/* The third chunk, while two are read, so that the cache has none to give up. Both ends learn of it, once, and the
+/* The fourth chunk, while three are read, so that the cache has none to give up. Both ends learn of it, once, and the
  * connection stays. */
 static void memory_that_cannot_be_registered_fails_the_message(void **state)
 {
@@ -237,24 +239,46 @@ static void receiver_that_closes_fails_the_send(void **state)
 /* The call registers without the lock, and others may make progress meanwhile. */
 static void lose_the_sender(const void *addr)
 {
-	if ((const uint8_t *) addr != to + CHUNK)
+	if ((const uint8_t *) addr != to + FIRST)
 		return;
 	before_registration = NULL;
-	close_ep(&a);
+	if (a.ep)
+		close_ep(&a);
 	until_seen(failed_b);
 }
 
-static void sender_that_closes_during_a_registration_fails_the_receive(void **state)
+/* The same, and the first chunk is read from a sender that is no more: its read fails during the registration. */
+static void lose_the_sender_before(const void *addr)
+{
+	if ((const uint8_t *) addr == to)
+		close_ep(&a);
+	lose_the_sender(addr);
+}
+
+static void lose_during_a_registration(void (*how)(const void *addr))
 {
 	uint64_t before = reg_cnt();
 
-	(void) state;
-	before_registration = lose_the_sender;
+	before_registration = how;
 	receive();
 	assert_null(before_registration);
 	assert_null(a.ep);
 	/* the chunk that was being registered, and no other */
 	assert_int_equal(reg_cnt() - before, 2);
+	/* once */
+	assert_false(look(&b, &failed_b));
+}
+
+static void sender_that_closes_during_a_registration_fails_the_receive(void **state)
+{
+	(void) state;
+	lose_during_a_registration(lose_the_sender);
+}
+
+static void chunk_that_fails_during_a_registration_fails_the_receive(void **state)
+{
+	(void) state;
+	lose_during_a_registration(lose_the_sender_before);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -267,6 +291,7 @@ int main(void)
 		CASE(sender_that_closes_fails_the_receive),
 		CASE(receiver_that_closes_fails_the_send),
 		CASE(sender_that_closes_during_a_registration_fails_the_receive),
+		CASE(chunk_that_fails_during_a_registration_fails_the_receive),
 	};
 	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 
