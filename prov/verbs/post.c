@@ -277,6 +277,13 @@ ssize_t vrb_refuse_rx(const struct vrb_ep *ep)
 	return !ep->base.enabled ? -FI_EOPBADSTATE : ep->state == VRB_EP_DOWN ? -FI_ENOTCONN : -FI_EINVAL;
 }
 
+ssize_t vrb_post_err(int ret)
+{
+	int err = ret == -1 ? errno : ret < 0 ? -ret : ret;
+
+	return err == ENOMEM ? -FI_EAGAIN : err ? -err : -FI_EIO;
+}
+
 void vrb_post_marker(struct vrb_ep *ep)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];

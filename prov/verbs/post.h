@@ -73,6 +73,10 @@ VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want
 	return 0;
 }
 
+/* The result of a call whose ibv_post_send() or ibv_post_recv() has returned ret, not 0: -FI_EAGAIN for a full queue, or
+ * another -FI_E*. The man pages say that ret is an errno; libsiw returns it negative, or -1 and sets errno. */
+ssize_t vrb_post_err(int ret);
+
 /* A request was not posted: make the next one signaled, since this one may have been meant to be. Returns ret. */
 VRB_POST ssize_t vrb_not_posted(struct vrb_ep *ep, ssize_t ret)
 {
@@ -144,7 +148,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	}
 	err = ibv_post_send(ep->qp, &wr, &bad);
 	if (__builtin_expect(err, 0))
-		return vrb_not_posted(ep, err == ENOMEM ? -FI_EAGAIN : -err);
+		return vrb_not_posted(ep, vrb_post_err(err));
 	ep->tx_tail++;
 	tx->stats->queued += vrb_is_awaited(tx);
 	return 0;
@@ -195,7 +199,7 @@ VRB_POST ssize_t vrb_post_rx(struct vrb_ep *ep, const struct fab_op *op)
 	ret = ep->kind->post_recv(ep, &wr);
 	if (__builtin_expect(ret, 0)) {
 		fab_pool_put(&ep->rx_pool, rx);
-		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+		return vrb_post_err((int) ret);
 	}
 	ep->rx_cnt++;
 	ep->base.stats->posted[0]++;

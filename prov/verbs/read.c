@@ -56,7 +56,7 @@ static ssize_t post_requests(struct vrb_ep *ep, const struct fab_op *op)
 	};
 	ret = ibv_post_send(ep->qp, wr, &bad);
 	if (ret)
-		return ret == ENOMEM ? -FI_EAGAIN : -ret;
+		return vrb_post_err((int) ret);
 	ep->stats->queued += vrb_is_awaited(&ep->tx[ep->tx_tail++ & ep->tx_mask]);
 	ep->tx_quiet = 0;
 	return 0;

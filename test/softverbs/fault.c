@@ -39,6 +39,8 @@ static int errno_of(const char *name)
 {
 	size_t i;
 
+	if (*name == '-')
+		return -errno_of(name + 1);
 	for (i = 0; i < sizeof(errnos) / sizeof(errnos[0]); i++)
 		if (!strncmp(name, errnos[i].name, strlen(errnos[i].name)))
 			return errnos[i].value;

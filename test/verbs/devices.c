@@ -198,6 +198,23 @@ static void poll_fails(void)
 	link_close(&link);
 }
 
+/* libsiw's errors of posting are negative. */
+static void posts_fail(void)
+{
+	struct link link = { 0 };
+	void *desc;
+
+	link_open(&link);
+	desc = fi_mr_desc(link.a.mr);
+	setenv("SOFTVERBS_FAIL", "ibv_post_send:1=-ENOMEM,ibv_post_send:2=-EINVAL,ibv_post_send:3=EINVAL", 1);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, MSG_LEN, desc, 0, NULL), FI_EAGAIN);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, MSG_LEN, desc, 0, NULL), FI_EINVAL);
+	MUST_FAIL(fi_send(link.a.ep, link.a.room, MSG_LEN, desc, 0, NULL), FI_EINVAL);
+	link_send(&link, link.a.room, desc, MSG_LEN);
+	unsetenv("SOFTVERBS_FAIL");
+	link_close(&link);
+}
+
 /* More queue pairs fail at once than anybody counts: the others go on. */
 static void queue_pairs_fail(enum ibv_event_type type)
 {
@@ -536,6 +553,7 @@ static const struct vcase cases[] = {
 	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
+	{ "requests cannot be posted", NULL, posts_fail, NULL },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
 	{ "a queue pair is flushed when it is destroyed", "SOFTVERBS_LIMITS=late_flush=1", flushed_late,
