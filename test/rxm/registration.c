@@ -622,6 +622,22 @@ static void a_crowd_gets_more_buffers(void **state)
 		OK(fi_close(&ep[i]->fid));
 }
 
+/* ---- a device of iWARP: SOFTVERBS_DEVICE=cxgb4, SOFTVERBS_LIMITS=no_rnr=1 ---- */
+
+/* A message that finds no receive ends the connection, so no connection shares receives. */
+static void a_crowd_finds_receives_over_iwarp(void **state)
+{
+	struct fid_ep *ep[CROWD];
+
+	(void) state;
+	for (int i = 0; i < CROWD; i++)
+		ep[i] = peer_add();
+	burst(ep);
+	assert_int_equal(rnr_cnt(), 0);
+	for (int i = 0; i < CROWD; i++)
+		OK(fi_close(&ep[i]->fid));
+}
+
 /* ---- an imported monitor ---- */
 
 static unsigned started, subscribed;
@@ -723,6 +739,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test(peers_cost_queue_pairs_alone),
 		CASE(a_crowd_gets_more_buffers),
 	};
+	const struct CMUnitTest iwarp[] = { CASE(a_crowd_finds_receives_over_iwarp) };
 	const struct CMUnitTest bounded[] = { CASE(the_cache_is_bounded) };
 	const struct CMUnitTest off[] = {
 		CASE(without_a_cache_each_message_registers),
@@ -742,6 +759,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (!strcmp(group, "bounded"))
 		return cmocka_run_group_tests_name("rxm/registration, bounded", bounded, NULL, NULL);
+	if (!strcmp(group, "iwarp"))
+		return cmocka_run_group_tests_name("rxm/registration, iwarp", iwarp, NULL, NULL);
 	if (!strcmp(group, "off"))
 		return cmocka_run_group_tests_name("rxm/registration, off", off, NULL, NULL);
 	if (!strcmp(group, "imported"))

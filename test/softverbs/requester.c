@@ -286,7 +286,10 @@ static void not_ready(struct sv_qp *qp, uint32_t msn)
 	uint32_t i;
 
 	rnr_cnt++;
-
+	if (sv_limit("no_rnr", 0)) {
+		answered(qp, msn, IBV_WC_REM_OP_ERR);
+		return;
+	}
 	if (qp->attr.rnr_retry != 7 && wqe->rnr_cnt++ >= qp->attr.rnr_retry) {
 		answered(qp, msn, IBV_WC_RNR_RETRY_EXC_ERR);
 		return;
