@@ -518,7 +518,7 @@ static void prove_data(uint8_t op, size_t more, size_t first, size_t second, uin
 	asked = &kept;
 	tcp_rndv_data(&conn);
 	prove(wrong ? broken && !awaited : awaited && !broken);
-	prove(!conn.rx.unexp);
+	prove(!conn.rx.unexp && fab_list_empty(&grouped));
 }
 
 static void prove_cancel(enum fab_msg_class class, enum fab_kept_place at)
@@ -547,6 +547,17 @@ static void prove_abort(bool complete, bool announced, bool stalled)
 	posted = false;
 	if (conn.rx.hdr.op_data != TCP_COLL_MSG)
 		tcp_coll_start(&conn);
+}
+
+/* The connection ends: of its messages, a complete one waits for a receive. */
+static void prove_end(bool complete)
+{
+	begin(TCP_WIRE_MSG, 0, 0, 0, 0);
+	any_kept(FAB_CLASS_COLL, FAB_KEPT_QUEUED, 8);
+	kept.complete = complete;
+	ended();
+	prove(fab_list_empty(&grouped) && fab_list_empty(&conn.msg.unexp));
+	prove(fab_list_empty(&orphans) == !complete);
 }
 
 int main(void)
@@ -638,6 +649,8 @@ int main(void)
 	prove_abort(true, false, false);
 	prove_abort(false, true, false);
 	prove_abort(false, false, true);
+	prove_end(false);
+	prove_end(true);
 	no_control = true;
 	prove_cancel(FAB_CLASS_TAGGED, FAB_KEPT_QUEUED);
 	prove_abort(false, true, false);
