@@ -52,7 +52,8 @@ static const struct fab_param params[] = {
 	  "not shared (use_srx) (default: 64)" },
 	{ "use_srx", FI_PARAM_BOOL, &rxm_params.use_srx, 0, 1,
 	  "The connections of an endpoint share their packet buffers, so that memory does not grow with the peers, "
-	  "where the provider below has shared receives (verbs, but for iWARP); otherwise each has its own (default: on)" },
+	  "where the provider below has shared receives (verbs, but for iWARP); otherwise each has its own "
+	  "(default: on)" },
 	{ "msg_tx_size", FI_PARAM_SIZE_T, &rxm_params.msg_tx, 16, 65535,
 	  "Operations that a connection may have outstanding in the provider below; one less than a power of two "
 	  "suits the queues of most devices (default: 255)" },

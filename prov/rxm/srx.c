@@ -107,8 +107,8 @@ void rxm_srx_open(struct rxm_domain *domain, struct rxm_poller *poller)
 	bool names = false;
 
 	poller->srx_len = sizeof(struct rxm_pkt) + fab_max(rxm_params.buffer_size, (size_t) RXM_BIG_MIN);
-	/* over iWARP a message that finds no receive ends its connection (RFC 5041, section 7.1), and nothing bounds how
-	 * many messages all peers send at a time */
+	/* over iWARP a message that finds no receive ends its connection (RFC 5041, section 7.1), and nothing bounds
+	 * how many messages all peers send at a time */
 	if (!rxm_params.use_srx || domain->below_info->ep_attr->protocol == FI_PROTO_IWARP ||
 	    fi_srx_context(domain->below, &attr, &poller->srx, NULL)) {
 		poller->srx = NULL;

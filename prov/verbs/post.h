@@ -73,8 +73,8 @@ VRB_POST unsigned vrb_report(struct vrb_ep *ep, enum fab_op_code code, bool want
 	return 0;
 }
 
-/* The result of a call whose ibv_post_send() or ibv_post_recv() has returned ret, not 0: -FI_EAGAIN for a full queue, or
- * another -FI_E*. The man pages say that ret is an errno; libsiw returns it negative, or -1 and sets errno. */
+/* The result of a call whose ibv_post_send() or ibv_post_recv() has returned ret, not 0: -FI_EAGAIN for a full queue,
+ * or another -FI_E*. The man pages say that ret is an errno; libsiw returns it negative, or -1 and sets errno. */
 ssize_t vrb_post_err(int ret);
 
 /* A request was not posted: make the next one signaled, since this one may have been meant to be. Returns ret. */

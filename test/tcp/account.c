@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <linux/sockios.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/bits.h"
@@ -131,15 +133,24 @@ static uint32_t answered(const struct tcp_conn *conn)
 	return conn->tx.cnt + conn->tx.control_cnt;
 }
 
-/* Ask for cnt reads that are refused. */
+/* True while the node has not read all that was sent to conn over fd. */
+static bool is_unread(int fd, const struct tcp_conn *conn)
+{
+	int unsent, arrived;
+
+	assert_return_code(ioctl(fd, SIOCOUTQNSD, &unsent), 0);
+	assert_return_code(ioctl(conn->src.fd, FIONREAD, &arrived), 0);
+	return unsent || arrived;
+}
+
+/* Ask for cnt reads that are refused. How many of the answers wait here is for the kernel to say, which takes some. */
 static void ask(struct node *node, int fd, const struct tcp_conn *conn, uint32_t cnt)
 {
 	for (uint32_t done = 0; done < cnt && is_up(node, conn); done += CHUNK) {
-		uint32_t before = answered(conn);
 		uint64_t end_ms = fab_now_ms() + PATIENCE_MS;
 
 		raw_send(fd, refused_read, sizeof(refused_read));
-		while (is_up(node, conn) && answered(conn) < before + CHUNK && fab_now_ms() < end_ms)
+		while (is_up(node, conn) && is_unread(fd, conn) && fab_now_ms() < end_ms)
 			drive(node);
 	}
 }
