@@ -272,6 +272,8 @@ static struct vrb_device *device_add(struct ibv_context *verbs, uint8_t port_num
 	} else if (is_too_small(dev)) {
 		list = &broken;
 	} else {
+		if (port_num == 1)
+			vrb_quirks_prepare(verbs, &dev->attr);
 		find_sizes(dev);
 	}
 	dev->next = *list;

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 #include "verbs/quirks.h"
 
+#include <errno.h>
+#include <string.h>
 #include <rdma/fabric.h>
 #include "base/bits.h"
+#include "verbs/verbs.h"
+
+#define SIW_VENDOR	0x626d74	/* ibv_query_device(3) of Soft-iWARP */
+#define SIW_SPACER	32768		/* completions of 32 bytes, so the queue takes 256 pages */
 
 /*
  * iWARP. The accepting end may not send before the other end has sent (RFC 5044, section 7.1.2). Hardware ensures that.
@@ -27,4 +33,16 @@ const struct vrb_quirks *vrb_quirks_of(const struct ibv_context *verbs)
 	while (i < fab_countof(rows) - 1 && rows[i].transport != verbs->device->transport_type)
 		i++;
 	return &rows[i];
+}
+
+/*
+ * The kernel gives the queues of Soft-iWARP places in the file that they are mapped from, one after the other from 0 on.
+ * libsiw takes place 0x90000 for that of no queue, and refuses the queue there, so a program could make some fifteen
+ * queue pairs, or two. A completion queue that nobody uses covers that place, as long as the process has the device.
+ */
+void vrb_quirks_prepare(struct ibv_context *verbs, const struct ibv_device_attr *attr)
+{
+	if (attr->vendor_id == SIW_VENDOR && !ibv_create_cq(verbs, SIW_SPACER, NULL, NULL, 0))
+		VRB_LOG(FI_LOG_INFO, FI_LOG_FABRIC, "ibv_create_cq on %s: %s: some queue pairs may be refused\n",
+			ibv_get_device_name(verbs->device), strerror(errno));
 }

@@ -29,4 +29,7 @@ struct vrb_quirks {
 /* The row of a device. Any thread. */
 const struct vrb_quirks *vrb_quirks_of(const struct ibv_context *verbs);
 
+/* Call this once for an open device, before it has any queue. Lock of the devices held. */
+void vrb_quirks_prepare(struct ibv_context *verbs, const struct ibv_device_attr *attr);
+
 #endif
