@@ -38,7 +38,8 @@ const struct vrb_quirks *vrb_quirks_of(const struct ibv_context *verbs)
 /*
  * The kernel gives the queues of Soft-iWARP places in the file that they are mapped from, one after the other from 0
  * on. libsiw takes place 0x90000 for that of no queue, and refuses the queue there, so a program could make some
- * fifteen queue pairs, or two. A completion queue that nobody uses covers that place, as long as the process has the device.
+ * fifteen queue pairs, or two. A completion queue that nobody uses covers that place, as long as the process has the
+ * device.
  */
 void vrb_quirks_prepare(struct ibv_context *verbs, const struct ibv_device_attr *attr)
 {
