@@ -25,8 +25,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include "base/clock.h"
+#include "base/sock.h"
 #include "common/net/net.h"
 
 #define MS		1000000ULL	/* ns */
@@ -569,18 +569,15 @@ static int accept_from(struct rxm_peer *peer, struct fi_info *info, const struct
 	return ret;
 }
 
-/* True if a stranger is turned away, since others have all that they may have together. It repeats its request. */
+/* True if the peer is a stranger, and strangers have all that they may have together. It repeats its request. */
 static bool is_turned_away(const struct rxm_peer *peer)
 {
 	const struct rxm_ep *ep = peer->ep;
-	struct rlimit files = { .rlim_cur = RLIM_INFINITY };
 
 	if (peer->fi_addr != FI_ADDR_NOTAVAIL || !fab_list_empty(&peer->txq))
 		return false;
-	if (ep->domain->has_files)
-		getrlimit(RLIMIT_NOFILE, &files);
 	if (ep->stranger_len < rxm_params.stranger_max && ep->stranger_cnt < rxm_params.stranger_conn &&
-	    ep->conn_cnt < files.rlim_cur / 8 * 5)
+	    (!ep->domain->has_files || ep->conn_cnt < fab_file_limit() / 8 * 5))
 		return false;
 	RXM_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected, and %zu bytes of messages of "
 		 "such peers wait for receives; further ones have to wait. Limits are FI_OFI_RXM_STRANGER_CONN, "
@@ -626,7 +623,7 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 	else
 		ret = accept_from(peer, info, &req, verdict);
 	if (verdict == INQUIRE)
-		inquire(peer);		/* the refusal leaves first: who was refused accepts then */
+		inquire(peer);		/* behind the refusal: a peer that is refused accepts */
 	/* this end's own attempt may have been dropped in favour of the request */
 	if (ret)
 		rxm_peer_again(peer, -ret, CANNOT_ACCEPT);

@@ -171,18 +171,18 @@ void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group)
 	}
 }
 
+static bool drop_orphan(struct fab_entry *entry, void *group)
+{
+	struct rxm_kept *kept = fab_container(entry, struct rxm_kept, orphan);
+
+	if (kept_is_of_group(kept, *(const uint64_t *) group))
+		fab_kept_drop(&kept->ep->recv, &kept->base);
+	return false;
+}
+
 void rxm_kept_drop_group_left(struct rxm_ep *ep, uint64_t group)
 {
-	struct fab_list *link, *next;
-
-	for (uint64_t hash = 0; hash <= ep->orphans.mask; hash++) {
-		fab_list_for_each_safe(fab_table_bucket(&ep->orphans, hash), link, next) {
-			struct rxm_kept *kept = fab_container(link, struct rxm_kept, orphan.link);
-
-			if (kept_is_of_group(kept, group))
-				fab_kept_drop(&ep->recv, &kept->base);
-		}
-	}
+	fab_table_any(&ep->orphans, drop_orphan, &group);
 }
 
 void rxm_rx_fail_all(struct rxm_conn *conn, int err, const char *text)

@@ -8,7 +8,7 @@
 #include "verbs/verbs.h"
 
 #define SIW_VENDOR	0x626d74	/* ibv_query_device(3) of Soft-iWARP */
-#define SIW_SPACER	32768		/* completions of 32 bytes, so the queue takes 256 pages */
+#define SIW_SPACER	32768		/* completions: with 20 bytes each the queue reaches beyond page 0x90 */
 
 /*
  * iWARP. The accepting end may not send before the other end has sent (RFC 5044, section 7.1.2). Hardware ensures that.
@@ -36,10 +36,9 @@ const struct vrb_quirks *vrb_quirks_of(const struct ibv_context *verbs)
 }
 
 /*
- * The kernel gives the queues of Soft-iWARP places in the file that they are mapped from, one after the other from 0
- * on. libsiw takes place 0x90000 for that of no queue, and refuses the queue there, so a program could make some
- * fifteen queue pairs, or two. A completion queue that nobody uses covers that place, as long as the process has the
- * device.
+ * The queues of Soft-iWARP are mapped from a file, in which the kernel gives them places from 0 on. libsiw takes place
+ * 0x90000 for that of no queue, and refuses the queue there. Which one it is depends on the sizes of those before. So a
+ * completion queue that nobody uses covers that place.
  */
 void vrb_quirks_prepare(struct ibv_context *verbs, const struct ibv_device_attr *attr)
 {

@@ -29,7 +29,8 @@ struct vrb_quirks {
 /* The row of a device. Any thread. */
 const struct vrb_quirks *vrb_quirks_of(const struct ibv_context *verbs);
 
-/* Call this once for an open device, before it has any queue. Lock of the devices held. */
+/* Work around what a driver does wrong, for as long as the process runs. Call it once for an open device, before the
+ * provider makes a queue there. attr is of ibv_query_device(3). Failure is logged. The lock of device.c is held. */
 void vrb_quirks_prepare(struct ibv_context *verbs, const struct ibv_device_attr *attr);
 
 #endif

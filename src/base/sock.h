@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -89,6 +90,9 @@ ssize_t fab_sock_send_now(int fd, const void *buf, size_t len);
 
 /* Bytes, with overhead, that the process at the other end of a Unix socket has not read. 0 if that is not known. */
 unsigned fab_sock_unread(int fd);
+
+/* The limit on open files of this process (ulimit -n), asked of the kernel at each call. UINT64_MAX: there is none. */
+uint64_t fab_file_limit(void);
 
 /* Close *fd and set it to -1; nothing happens if it is -1 already. errno is left as it was. */
 void fab_sock_close(int *fd);

@@ -77,10 +77,10 @@ void fab_table_clear(struct fab_table *table, void (*drop)(struct fab_entry *ent
 
 bool fab_table_any(const struct fab_table *table, bool (*fn)(struct fab_entry *entry, void *arg), void *arg)
 {
-	struct fab_list *link;
+	struct fab_list *link, *next;
 
 	for (uint64_t i = 0; table->bucket && i <= table->mask; i++) {
-		fab_list_for_each(&table->bucket[i], link) {
+		fab_list_for_each_safe(&table->bucket[i], link, next) {
 			if (fn(fab_container(link, struct fab_entry, link), arg))
 				return true;
 		}

@@ -44,8 +44,8 @@ void fab_table_remove(struct fab_table *table, struct fab_entry *entry);
 /* Remove all entries, and call drop with each. drop may free its entry and may remove others, but must not add any. */
 void fab_table_clear(struct fab_table *table, void (*drop)(struct fab_entry *entry));
 
-/* Call fn with entries and arg, in no particular order, until it returns true. fn must not add or remove entries. True
- * if a call returned true. */
+/* Call fn with entries and arg, in no particular order, until it returns true. fn may remove its own entry and free it;
+ * it must not add entries, or remove others. True if a call returned true. */
 bool fab_table_any(const struct fab_table *table, bool (*fn)(struct fab_entry *entry, void *arg), void *arg);
 
 /* The list that holds the entries of this hash, and others: walk it with fab_list_for_each() and compare the keys. */

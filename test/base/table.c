@@ -79,6 +79,25 @@ static void any_finds_what_is_there(void **state)
 	fab_table_fini(&table);
 }
 
+static bool remove_odd(struct fab_entry *entry, void *arg)
+{
+	(void) arg;
+	if (fab_container(entry, struct item, entry)->key % 2)
+		fab_table_remove(&table, entry);
+	return false;
+}
+
+static void any_lets_entries_remove_themselves(void **state)
+{
+	(void) state;
+	fill();
+	assert_false(fab_table_any(&table, remove_odd, NULL));
+	assert_int_equal(table.cnt, CNT / 2);
+	for (uint64_t i = 0; i < CNT; i++)
+		assert_ptr_equal(find(i), i % 2 ? NULL : &item[i]);
+	fab_table_fini(&table);
+}
+
 static void removes_once(void **state)
 {
 	(void) state;
@@ -141,6 +160,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(finds_all_after_growing), cmocka_unit_test(any_finds_what_is_there),
+		cmocka_unit_test(any_lets_entries_remove_themselves),
 		cmocka_unit_test(removes_once),
 		cmocka_unit_test(clear_hands_over_what_is_left), cmocka_unit_test(arrays_grow_and_are_zero),
 	};

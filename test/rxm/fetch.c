@@ -5,12 +5,12 @@
  * endpoints a (sends) and b (receives).
  */
 #include "ends.h"
+#include "monitor.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <rdma/fi_ext.h>
 
 #define CHUNK		(512 << 10)	/* prov/rxm/objects.h */
 #define CHUNKS		4		/* that are read at a time */
@@ -55,51 +55,6 @@ static bool look(struct end *end, int *failed)
 				fail_msg("in vain waited for %s", #cond);		\
 		}									\
 	} while (0)
-
-/* ---- a monitor, which is told before memory is registered ---- */
-
-static void (*before_registration)(const void *addr);
-
-static int mon_start(struct fid_mem_monitor *monitor)
-{
-	(void) monitor;
-	return 0;
-}
-
-static void mon_stop(struct fid_mem_monitor *monitor)
-{
-	(void) monitor;
-}
-
-static int mon_subscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) len;
-	if (before_registration)
-		before_registration(addr);
-	return 0;
-}
-
-static void mon_unsubscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) addr;
-	(void) len;
-}
-
-static bool mon_valid(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) addr;
-	(void) len;
-	return true;
-}
-
-static struct fi_ops_mem_monitor mon_ops = {
-	.size = sizeof(mon_ops), .start = mon_start, .stop = mon_stop, .subscribe = mon_subscribe,
-	.unsubscribe = mon_unsubscribe, .valid = mon_valid,
-};
-static struct fid_mem_monitor mon = { .fid.fclass = FI_CLASS_MEM_MONITOR, .export_ops = &mon_ops };
 
 /* ---- both ends ---- */
 
@@ -297,7 +252,7 @@ int main(void)
 
 	*(void **) &reg_cnt = dlsym(soft, "sv_test_reg_cnt");
 	*(void **) &pinned_pages = dlsym(soft, "sv_test_pinned_pages");
-	if (!reg_cnt || !pinned_pages || fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL))
+	if (!reg_cnt || !pinned_pages || mon_import())
 		return 1;
 	return cmocka_run_group_tests_name("rxm/fetch", tests, NULL, NULL);
 }

@@ -6,6 +6,7 @@
  * suits.
  */
 #include "ends.h"
+#include "monitor.h"
 
 #include <dirent.h>
 #include <dlfcn.h>
@@ -640,58 +641,13 @@ static void a_crowd_finds_receives_over_iwarp(void **state)
 
 /* ---- an imported monitor ---- */
 
-static unsigned started, subscribed;
-
-static int mon_start(struct fid_mem_monitor *monitor)
-{
-	(void) monitor;
-	started++;
-	return 0;
-}
-
-static void mon_stop(struct fid_mem_monitor *monitor)
-{
-	(void) monitor;
-	started--;
-}
-
-static int mon_subscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) addr;
-	(void) len;
-	subscribed++;
-	return 0;
-}
-
-static void mon_unsubscribe(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) addr;
-	(void) len;
-}
-
-static bool mon_valid(struct fid_mem_monitor *monitor, const void *addr, size_t len)
-{
-	(void) monitor;
-	(void) addr;
-	(void) len;
-	return true;
-}
-
-static struct fi_ops_mem_monitor mon_ops = {
-	.size = sizeof(mon_ops), .start = mon_start, .stop = mon_stop, .subscribe = mon_subscribe,
-	.unsubscribe = mon_unsubscribe, .valid = mon_valid,
-};
-static struct fid_mem_monitor mon = { .fid.fclass = FI_CLASS_MEM_MONITOR, .export_ops = &mon_ops };
-
 static void an_imported_monitor_is_used(void **state)
 {
 	uint8_t *from, *to;
 	uint64_t before;
 
 	(void) state;
-	OK(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL));
+	OK(mon_import());
 	assert_non_null(mon.import_ops);
 	open_both(0);
 	from = map(LONG);
@@ -709,7 +665,7 @@ static void an_imported_monitor_is_used(void **state)
 	check(to, LONG, 3);
 	assert_int_equal(reg_cnt() - before, 1);
 	/* one monitor at a time */
-	assert_int_equal(fi_import(FI_VERSION(1, 13), "mr_cache", NULL, 0, 0, &mon.fid, NULL), -FI_EBUSY);
+	assert_int_equal(mon_import(), -FI_EBUSY);
 	/* the program takes its monitor back under an open domain: nothing is cached any more */
 	OK(fi_close(&mon.fid));
 	assert_int_equal(started, 0);

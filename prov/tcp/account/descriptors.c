@@ -2,8 +2,8 @@
 #include "tcp/account/descriptors.h"
 
 #include <stdatomic.h>
-#include <sys/resource.h>
 #include "base/bits.h"
+#include "base/sock.h"
 #include "tcp/params/params.h"
 
 #define FEW	8			/* streams for which the limit is not asked: that is a system call */
@@ -37,17 +37,9 @@ uint64_t tcp_descriptors_dropped(void)
 	return atomic_load_explicit(&dropped, memory_order_relaxed);
 }
 
-/* The limit on open files. UINT64_MAX: there is none. */
-static uint64_t file_limit(void)
-{
-	struct rlimit lim;
-
-	return getrlimit(RLIMIT_NOFILE, &lim) || lim.rlim_cur == RLIM_INFINITY ? UINT64_MAX : lim.rlim_cur;
-}
-
 uint32_t tcp_descriptors_awaited_max(void)
 {
-	return fab_min(file_limit() / 8, (uint64_t) UINT32_MAX);
+	return fab_min(fab_file_limit() / 8, (uint64_t) UINT32_MAX);
 }
 
 /* The most streams. A quarter of the descriptors is left to the application. */
@@ -57,7 +49,7 @@ static uint64_t stream_max(void)
 
 	if (tcp_params.max_conn)
 		return tcp_params.max_conn;
-	files = file_limit();
+	files = fab_file_limit();
 	return files == UINT64_MAX ? files : fab_max(files - files / 4, (uint64_t) FEW);
 }
 
@@ -75,5 +67,5 @@ bool tcp_descriptors_short(void)
 {
 	uint64_t cnt = tcp_descriptors_held(TCP_FD_STREAM);
 
-	return cnt > FEW && cnt >= file_limit() / 8 * 5;
+	return cnt > FEW && cnt >= fab_file_limit() / 8 * 5;
 }

@@ -155,9 +155,9 @@ void tcp_unexp_set_src(struct tcp_ep *ep, struct tcp_unexp *unexp, fi_addr_t fi_
 /* Detach the kept messages of this peer from the connection. They are complete. */
 void tcp_rx_disown(struct tcp_conn *conn);
 /* Drop the kept messages of this group of a collective, the bits of its tag, that came by this connection; this may end
- * it. It takes time for these, not for others. */
+ * it. What else is kept costs no time. Lock held. */
 void tcp_rx_drop_group(struct tcp_conn *conn, uint64_t group);
-/* The same for those that came by connections that have ended. */
+/* The same for those that came by connections that have ended. It walks over all that these have left. */
 void tcp_rx_drop_group_left(struct tcp_ep *ep, uint64_t group);
 /* The connection ends: receives being filled complete with an error, and incomplete unexpected messages are dropped. */
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text);

@@ -563,19 +563,18 @@ void tcp_rx_drop_group(struct tcp_conn *conn, uint64_t group)
 	}
 }
 
+static bool drop_orphan(struct fab_entry *entry, void *group)
+{
+	struct tcp_unexp *unexp = fab_container(entry, struct tcp_unexp, orphan);
+
+	if (unexp_is_of_group(unexp, *(const uint64_t *) group))
+		tcp_unexp_drop(unexp);
+	return false;
+}
+
 void tcp_rx_drop_group_left(struct tcp_ep *ep, uint64_t group)
 {
-	const struct fab_table *orphans = &ep->rx->orphans;
-	struct fab_list *link, *next;
-
-	for (uint64_t hash = 0; hash <= orphans->mask; hash++) {
-		fab_list_for_each_safe(fab_table_bucket(orphans, hash), link, next) {
-			struct tcp_unexp *unexp = fab_container(link, struct tcp_unexp, orphan.link);
-
-			if (unexp_is_of_group(unexp, group))
-				tcp_unexp_drop(unexp);
-		}
-	}
+	fab_table_any(&ep->rx->orphans, drop_orphan, &group);
 }
 
 void tcp_rx_fail_all(struct tcp_conn *conn, int err, int prov_errno, const char *text)

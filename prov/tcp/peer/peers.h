@@ -192,7 +192,8 @@ void tcp_request_handle(struct tcp_peer_table *table, struct tcp_cm *cm, const s
  * which it would take the place lives. Lock held. */
 bool tcp_request_needs_voucher(const struct tcp_peer_table *table, const struct tcp_cm *cm,
 			       const struct tcp_request *req);
-/* The key of a peer that sends this request, or NULL. */
+/* The key that the sender of this request has proved, or NULL where the address vector has none. Borrowed from cm. Lock
+ * held. */
 struct fab_auth_key *tcp_request_key(const struct tcp_peer_table *table, const struct tcp_cm *cm);
 /* The peer that the request names, or NULL. */
 struct tcp_peer *tcp_request_peer(const struct tcp_peer_table *table, const struct tcp_cm *cm,

@@ -187,8 +187,8 @@ void tcp_rest_fini(struct tcp_ep *ep);
 void tcp_rest_answers(struct tcp_conn *conn);
 /* Nothing is handed out of the pool any more: free its memory. It may be used again. */
 void tcp_rest_pool(struct tcp_ep *ep, struct fab_pool *pool);
-/* Somebody makes us keep another answer: free more than that of what others have left, so that connections which end
- * and come again do not leave more than is freed. */
+/* An answer was queued: free two of those that ended connections have left, so that a peer which connects again and
+ * again does not leave more than is freed. */
 void tcp_rest_keep_up(struct tcp_ep *ep);
 /* A control frame was given back to the pool of operations: do that if it was the last one, and there were many. */
 void tcp_rest_trim(struct tcp_ep *ep);
