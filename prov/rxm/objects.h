@@ -290,7 +290,7 @@ struct rxm_conn {
 	bool ext;			/* the peer knows our additions to the protocol (wire.h) */
 	bool coll;			/* both ends have collectives */
 	bool stranger;			/* the peer is in no address vector; not DOWN: it counts in ep->stranger_cnt */
-	struct fab_list stuck;		/* in poller->stuck: the provider below returned -FI_EAGAIN */
+	struct fab_list stuck;		/* in poller->stuck: no memory, or the provider below returned -FI_EAGAIN */
 	bool running;			/* in rxm_tx_run() */
 	uint64_t peer_id;		/* the peer's incarnation */
 	uint32_t window;		/* initial credit of each kind; 0 unless ext */
@@ -400,6 +400,7 @@ struct rxm_poller {
 	struct fab_poll_fn fn;
 	struct fab_list gone;		/* struct rxm_conn.link of connections that are DOWN */
 	struct fab_list stuck;		/* struct rxm_conn.stuck */
+	struct fab_timer again;		/* runs the queues of these, where no end of an operation will */
 	unsigned making;		/* connections that are being made */
 	bool more_events;		/* the last pass left events unread */
 	unsigned passes;		/* passes while no thread slept; wraps */

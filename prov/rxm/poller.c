@@ -32,6 +32,7 @@
 #define EVENTS_MAX	16		/* limit of events per pass: requests must not delay completions */
 #define CLOCK_EVERY	4		/* passes between clock readings, which check whether ... */
 #define EVENTS_NS	1000000		/* ... this time has passed since the event queue was read */
+#define AGAIN_NS	1000000		/* to the next try of what is stuck with nothing under way */
 #define LOOK_MS		10		/* poll interval for sleeping threads without descriptors */
 
 static bool read_cq(struct rxm_poller *poller);
@@ -257,6 +258,17 @@ static void run_stuck(struct rxm_poller *poller)
 		rxm_tx_run(fab_container(link, struct rxm_conn, stuck));
 }
 
+static void again_fire(struct fab_timer *timer)
+{
+	run_stuck(fab_container(timer, struct rxm_poller, again));
+}
+
+void rxm_poller_again(struct rxm_poller *poller)
+{
+	if (!poller->again.when_ns)
+		fab_timer_start(poller->engine, &poller->again, fab_now_ns() + AGAIN_NS);
+}
+
 /* Process what there is below. True if there was anything. */
 static inline __attribute__((always_inline)) bool run(struct rxm_poller *poller)
 {
@@ -413,6 +425,7 @@ static void rxm_poller_start(struct rxm_poller *poller, bool over_device)
 	poller->eq_src.ready = eq_ready;
 	poller->fn.poll = poll_below;
 	fab_timer_init(&poller->look, look_fire);
+	fab_timer_init(&poller->again, again_fire);
 	fab_engine_lock(poller->engine);
 	fab_poll_add(poller->engine, &poller->fn);
 	if (!over_device)
@@ -457,6 +470,7 @@ static void poller_close(struct rxm_poller *poller)
 	fab_source_del(&poller->cq_src);
 	fab_source_del(&poller->eq_src);
 	fab_timer_stop(&poller->look);
+	fab_timer_stop(&poller->again);
 	fab_poll_del(poller->engine, &poller->fn);
 	rxm_poller_settle(poller);
 	fab_engine_unlock(poller->engine);

@@ -23,6 +23,8 @@ bool rxm_poller_run(struct rxm_poller *poller);
 /* Wait up to timeout_ms until there is a completion or an event, without releasing the lock; then process them. For
  * closing. */
 void rxm_poller_wait(struct rxm_poller *poller, int timeout_ms);
+/* A connection has become stuck that has nothing under way: try again soon. */
+void rxm_poller_again(struct rxm_poller *poller);
 /* Connections have ended: read the completion queue until the memory of all of them can be freed, and free it. Not from
  * inside of a pass. */
 void rxm_poller_settle(struct rxm_poller *poller);

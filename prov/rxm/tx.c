@@ -584,13 +584,16 @@ static bool tx_decide(struct rxm_conn *conn, struct rxm_tx *tx)
 	return !ret;
 }
 
-/* The provider below has no room: put the entry first in its queue. */
+/* There is no memory, or the provider below has no room: put the entry first in its queue. The queues run again when
+ * something was received or has ended. */
 static void wait_below(struct rxm_conn *conn, struct rxm_tx *tx)
 {
 	enqueue(conn, tx, true);
 	conn->stats->full_waits++;
 	fab_list_remove(&conn->stuck);
 	fab_list_add_tail(&conn->ep->poller->stuck, &conn->stuck);
+	if (fab_list_empty(&conn->flying) && fab_list_empty(&conn->waiting))
+		rxm_poller_again(conn->ep->poller);
 }
 
 /* The provider below has refused an entry. The peer may wait for such a packet, or for the rest of its message, and the
@@ -612,7 +615,7 @@ INLINE bool post(struct rxm_conn *conn, struct rxm_tx *tx)
 	int ret;
 
 	if (tx->wants_answer && !tx->answered && !tx_slot_take(tx)) {
-		enqueue(conn, tx, true);
+		wait_below(conn, tx);
 		return false;
 	}
 	if (!conn->ext && !tx_decide(conn, tx))

@@ -49,6 +49,7 @@ static struct program program;
 static FILE *kept;
 static const char *only[KINDS];		/* programs of all these kinds */
 static unsigned only_cnt;
+static char only_text[200];		/* the same as options of the command line */
 
 static uint64_t cpu_ns(void)
 {
@@ -56,6 +57,24 @@ static uint64_t cpu_ns(void)
 
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
 	return (uint64_t) now.tv_sec * 1000000000 + (uint64_t) now.tv_nsec;
+}
+
+static int usage(const char *arg)
+{
+	fprintf(stderr, "sim: %s is no option, or has no value; the first lines of test/sim/sim.c list them\n", arg);
+	return 2;
+}
+
+/* False: there is no room for it. */
+static bool only_add(const char *kind)
+{
+	size_t len = strlen(only_text);
+
+	if (only_cnt == KINDS || len + strlen(kind) + sizeof(" --only ''") > sizeof(only_text))
+		return false;
+	only[only_cnt++] = kind;
+	snprintf(only_text + len, sizeof(only_text) - len, " --only '%s'", kind);
+	return true;
 }
 
 static bool is_wanted(void)
@@ -164,7 +183,7 @@ static int play_usual(const struct seeds_game *game, const struct seeds_game *ke
 int main(int argc, char **argv)
 {
 	struct seeds_game game = {
-		.options = "", .batch = 50, .patience_s = 60, .tries = 1, .make = make, .steps = program.actions,
+		.options = only_text, .batch = 50, .patience_s = 60, .tries = 1, .make = make, .steps = program.actions,
 		.cnt = &program.cnt, .size = sizeof(*program.actions), .run = run, .print = print,
 	};
 	struct seeds_game kept_game = game;
@@ -178,8 +197,8 @@ int main(int argc, char **argv)
 
 		if (!strcmp(argv[i], "--kept"))
 			only_kept = true;
-		else if (!strcmp(argv[i], "--only") && more && only_cnt < KINDS)
-			only[only_cnt++] = argv[++i];
+		else if (!strcmp(argv[i], "--only") && more && only_add(argv[i + 1]))
+			i++;
 		else if (!strcmp(argv[i], "--for") && more)
 			seconds = atoi(argv[++i]);
 		else if (!strcmp(argv[i], "--count") && more)
@@ -188,6 +207,8 @@ int main(int argc, char **argv)
 			from = strtoull(argv[++i], NULL, 0);
 		else if (!strcmp(argv[i], "--seed") && more)
 			one = strtoull(argv[++i], NULL, 0);
+		else
+			return usage(argv[i]);
 	}
 	kept_game.make = make_kept;
 	kept_game.options = " --kept";

@@ -15,7 +15,8 @@
 
 #define FAB_GROUP_ADDR	(1ULL << 63)	/* fi_mc_addr() of a group is this bit and the group's slot; no address of a
 					 * vector or set has the bit */
-#define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered after they were closed */
+#define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered after they were closed, or while they are
+					 * joined */
 #define FAB_GROUP_MEMBERS_MAX	(1u << 24)
 
 enum fab_group_state {
@@ -129,6 +130,9 @@ void fab_group_flush(struct fab_flush *flush);
 
 /* The group with this fi_mc_addr(), or NULL. */
 struct fab_group *fab_group_of(const struct fab_coll *coll, fi_addr_t addr);
+/* Remember that the group with this tag is over, and with which error (a positive FI_E*; 0: without one). The oldest of
+ * FAB_COLL_DEAD_MAX is forgotten. */
+void fab_coll_dead_add(struct fab_coll *coll, uint64_t tag, int err);
 
 /* The provider of an endpoint, for log messages. */
 static inline const struct fi_provider *fab_coll_prov(const struct fab_ep *ep)

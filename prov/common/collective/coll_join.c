@@ -38,9 +38,9 @@ static int group_slot_take(struct fab_coll *coll, struct fab_group *group)
 	return 0;
 }
 
-static void dead_add(struct fab_coll *coll, const struct fab_group *group)
+void fab_coll_dead_add(struct fab_coll *coll, uint64_t tag, int err)
 {
-	coll->dead[coll->dead_next++ % FAB_COLL_DEAD_MAX] = (struct fab_coll_dead) { group->id, group->err };
+	coll->dead[coll->dead_next++ % FAB_COLL_DEAD_MAX] = (struct fab_coll_dead) { tag, err };
 }
 
 static void dead_forget(struct fab_coll *coll, uint64_t tag)
@@ -65,7 +65,7 @@ static int mc_close(struct fid *fid)
 	/* a message that comes for it yet is of a call that this member has not made, and will not */
 	if (group->state == FAB_GROUP_JOINED)
 		group->err = FI_ECANCELED;
-	dead_add(coll, group);
+	fab_coll_dead_add(coll, group->id, group->err);
 	group->closed = true;
 	fab_eq_purge(coll->ep->bound.eq, fid, NULL);
 	fab_group_run(group);

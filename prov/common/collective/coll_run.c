@@ -43,6 +43,24 @@ static void meet_neighbours(const struct fab_group *group)
 	}
 }
 
+/* The error of the failed group with this tag; 0 if it has not failed. */
+static int error_of(const struct fab_coll *coll, uint64_t tag)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, struct fab_group, link);
+
+		if (group->state == FAB_GROUP_FAILED && group->id == tag)
+			return group->err;
+	}
+	for (unsigned i = 0; i < FAB_COLL_DEAD_MAX; i++) {
+		if (coll->dead[i].group == tag)
+			return coll->dead[i].err;
+	}
+	return 0;
+}
+
 /* The members have agreed on a number: the largest of those that they have drawn. So no two groups have the same, of
  * processes that were started again neither. */
 static void join_done(struct fab_coll_op *op)
@@ -54,6 +72,8 @@ static void join_done(struct fab_coll_op *op)
 	if (!op->err) {
 		group->state = FAB_GROUP_JOINED;
 		group->id = fab_group_bits(fab_mix64(group->hash ^ fab_mix64(op->join[1])));
+		/* a member that was out of the join earlier may have said by this number that the group has failed */
+		group->aborted = error_of(coll, group->id);
 		meet_neighbours(group);
 	}
 	report_join(group);
@@ -475,6 +495,20 @@ static bool coll_joins(const struct fab_coll *coll, uint64_t tag)
 	return false;
 }
 
+/* True if a join of which the peer is a member is under way. */
+static bool coll_joins_with(const struct fab_coll *coll, fi_addr_t peer)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		const struct fab_group *group = fab_container(link, const struct fab_group, link);
+
+		if (group->state == FAB_GROUP_JOINING && rank_of(group, peer) != FAB_COLL_NOBODY)
+			return true;
+	}
+	return false;
+}
+
 bool fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
 {
 	struct fab_list *link;
@@ -493,27 +527,12 @@ bool fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 			group->join_aborted = group->state == FAB_GROUP_JOINED && fab_group_bits(tag) != group->id;
 			fab_engine_flush_later(coll->ep->engine, &group->flush);
 		}
-		break;
+		return true;
 	}
+	/* perhaps of a group whose number this member learns when its join ends */
+	if (coll_joins_with(coll, peer) && !error_of(coll, fab_group_bits(tag)))
+		fab_coll_dead_add(coll, fab_group_bits(tag), err);
 	return true;
-}
-
-/* The error of the failed group with this tag; 0 if it has not failed. */
-static int error_of(const struct fab_coll *coll, uint64_t tag)
-{
-	struct fab_list *link;
-
-	fab_list_for_each(&coll->groups, link) {
-		const struct fab_group *group = fab_container(link, struct fab_group, link);
-
-		if (group->state == FAB_GROUP_FAILED && group->id == tag)
-			return group->err;
-	}
-	for (unsigned i = 0; i < FAB_COLL_DEAD_MAX; i++) {
-		if (coll->dead[i].group == tag)
-			return coll->dead[i].err;
-	}
-	return 0;
 }
 
 bool fab_coll_refuses(struct fab_coll *coll, fi_addr_t peer, uint64_t tag)
