@@ -335,7 +335,7 @@ static void pour(int fd)
 #define OFTEN		8
 #define OWED_MUCH	20000
 
-/* Ask for cnt reads that are refused, with few passes. No more: requests that have arrived are read after the end, too. */
+/* Ask for cnt reads that are refused, and no more, with few passes: what has arrived is read after the end, too. */
 static void ask_at_once(struct node *node, int fd, const struct tcp_conn *conn, uint32_t cnt)
 {
 	size_t all = cnt * sizeof(*refused_read), sent = 0, at;
