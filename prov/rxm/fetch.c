@@ -57,7 +57,7 @@ static void queue(struct rxm_tx *whole)
 	rxm_poller_after(poller);
 }
 
-/* End the message, once no chunk is being read, if it is complete or has failed. */
+/* End the message, once no chunk is being read or registered, if it is complete or has failed. */
 static void settle(struct rxm_tx *whole, const char *text)
 {
 	if (whole->chunk_cnt || whole->registering)
@@ -71,14 +71,12 @@ static void chunk_done(struct rxm_tx *tx, int err, const char *text)
 	struct rxm_tx *whole = tx->whole;
 
 	whole->chunk_cnt--;
-	if (err)
-		whole->fetch_err = err;
-	else
+	if (!err)
 		whole->chunk_left -= tx->len;
-	if (whole->gone)
-		return;
+	else if (!whole->fetch_err)
+		whole->fetch_err = err;		/* the first one is the cause of the others */
 	queue(whole);
-	settle(whole, text);
+	settle(whole, err == whole->fetch_err ? text : NULL);
 }
 
 /* Start to read a chunk with this registration, which it owns then. */

@@ -236,6 +236,100 @@ static void chunk_that_fails_during_a_registration_fails_the_receive(void **stat
 	lose_during_a_registration(lose_the_sender_before);
 }
 
+/* Two ends that are still connected. */
+static void connection_works(void)
+{
+	unsigned sent = a.done, received = b.done;
+	char bytes[2][8] = { "again" };
+
+	failed_a = failed_b = 0;
+	OK((int) fi_recv(b.ep, bytes[1], 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, bytes[0], 8, NULL, a.peer, NULL));
+	until_seen(a.done == sent + 1 && b.done == received + 1);
+	assert_memory_equal(bytes[1], bytes[0], 8);
+	assert_int_equal(failed_a + failed_b, 0);
+}
+
+/* The device refuses the second chunk, and takes what is posted afterwards. */
+static void refuse_the_second(const void *addr)
+{
+	if ((const uint8_t *) addr == to + FIRST)
+		setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=EIO", 1);
+}
+
+static void chunk_that_the_device_refuses_fails_the_message(void **state)
+{
+	(void) state;
+	before_registration = refuse_the_second;
+	receive();
+	before_registration = NULL;
+	unsetenv("SOFTVERBS_FAIL");
+	until_seen(failed_b && failed_a);
+	assert_int_equal(failed_b, FI_EIO);
+	assert_int_equal(failed_a, FI_EIO);
+	connection_works();
+}
+
+/* The chunks after the first one that fails end with the connection. */
+static void receive_has_the_error_of_the_first_chunk_that_fails(void **state)
+{
+	(void) state;
+	receive();
+	setenv("SOFTVERBS_STATUS", "send=10", 1);	/* IBV_WC_REM_ACCESS_ERR */
+	until_seen(failed_b);
+	unsetenv("SOFTVERBS_STATUS");
+	assert_int_equal(failed_b, FI_EACCES);
+	until_seen(failed_a);
+}
+
+/* While the second chunk is registered, the first fails. The message ends once, when the registration is done. */
+static void fail_the_first(const void *addr)
+{
+	if ((const uint8_t *) addr != to + FIRST)
+		return;
+	before_registration = NULL;
+	setenv("SOFTVERBS_STATUS", "send=10", 1);
+	until_seen(failed_b);
+	unsetenv("SOFTVERBS_STATUS");
+}
+
+static void chunk_that_fails_during_a_registration_ends_the_message_afterwards(void **state)
+{
+	(void) state;
+	before_registration = fail_the_first;
+	receive();
+	assert_null(before_registration);
+	failed_b = 0;
+	until_seen(failed_a);
+	assert_false(look(&b, &failed_b));
+}
+
+/* A message of b waits, since the device has no room. When the first chunk is posted, the device refuses both, and the
+ * connection ends with the message. */
+static void refuse_all(const void *addr)
+{
+	(void) addr;
+	before_registration = NULL;
+	setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=EIO", 1);
+}
+
+static void connection_that_ends_while_a_chunk_is_posted_fails_the_receive(void **state)
+{
+	char bytes[8] = { 0 };
+
+	(void) state;
+	setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=ENOMEM", 1);
+	OK((int) fi_send(b.ep, bytes, 8, NULL, b.peer, NULL));
+	before_registration = refuse_all;
+	receive();
+	unsetenv("SOFTVERBS_FAIL");
+	assert_null(before_registration);
+	until_seen(failed_b);
+	failed_b = 0;
+	until_seen(failed_b && failed_a);
+	assert_false(look(&b, &failed_b));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -247,6 +341,10 @@ int main(void)
 		CASE(receiver_that_closes_fails_the_send),
 		CASE(sender_that_closes_during_a_registration_fails_the_receive),
 		CASE(chunk_that_fails_during_a_registration_fails_the_receive),
+		CASE(chunk_that_the_device_refuses_fails_the_message),
+		CASE(receive_has_the_error_of_the_first_chunk_that_fails),
+		CASE(chunk_that_fails_during_a_registration_ends_the_message_afterwards),
+		CASE(connection_that_ends_while_a_chunk_is_posted_fails_the_receive),
 	};
 	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 
