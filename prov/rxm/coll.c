@@ -54,6 +54,14 @@ static uint64_t coll_life(struct fab_ep *base, fi_addr_t member)
 	return peer && peer->conn && peer->conn->state == RXM_CONN_UP ? peer->conn->peer_id : 0;
 }
 
+/* An entry that has had no connection was for a member that cannot be reached. */
+static void abort_done(struct rxm_tx *tx, int err, const char *text)
+{
+	(void) text;
+	if (err && tx->conn && tx->conn->peer->fi_addr != FI_ADDR_NOTAVAIL)
+		fab_coll_untold(tx->ep->base.coll, tx->conn->peer->fi_addr, tx->buf->pkt.op.tag);
+}
+
 static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
 {
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
@@ -71,6 +79,7 @@ static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int 
 	}
 	tx->buf->pkt.op.tag = tag & FAB_COLL_GROUP_BITS;
 	tx->buf->pkt.ctrl.ctrl_data = (uint64_t) err;
+	tx->done = abort_done;
 	rxm_tx_submit(peer, tx);
 }
 

@@ -46,6 +46,8 @@ struct fab_group {
 	uint32_t rank, cnt;
 	uint64_t *life;			/* by rank, behind member: the process that has joined; 0: not known */
 	bool *lost;			/* by rank, behind life: a connection to it was lost, and perhaps a message */
+	uint8_t *untold;		/* by rank, behind lost: enum fab_group_untold */
+	bool any_untold;		/* one of these is FAB_GROUP_UNTOLD */
 	fi_addr_t member[];
 };
 
@@ -55,6 +57,13 @@ static inline bool fab_group_just_joined(const struct fab_group *group)
 {
 	return group->state == FAB_GROUP_JOINED && !group->used;
 }
+
+/* What is known of a neighbour of a group that has failed. */
+enum fab_group_untold {
+	FAB_GROUP_TOLD,			/* it was told, as far as is known */
+	FAB_GROUP_UNTOLD,		/* the message was lost with its connection, and is to be sent again */
+	FAB_GROUP_TOLD_AGAIN,		/* it was; once is enough for a connection that another one takes along */
+};
 
 /* A message of a step. */
 struct fab_coll_message {

@@ -91,11 +91,12 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 	uint64_t hash;
 
 	pthread_mutex_lock(&set->av->change_lock);
-	group = calloc(1, sizeof(*group) +
-		       set->cnt * (sizeof(*group->member) + sizeof(*group->life) + sizeof(*group->lost)));
+	group = calloc(1, sizeof(*group) + set->cnt * (sizeof(*group->member) + sizeof(*group->life) +
+						       sizeof(*group->lost) + sizeof(*group->untold)));
 	if (group) {
 		group->life = group->member + set->cnt;
 		group->lost = (bool *) (group->life + set->cnt);
+		group->untold = (uint8_t *) (group->lost + set->cnt);
 		group->cnt = (uint32_t) set->cnt;
 		memcpy(group->member, set->addr, set->cnt * sizeof(*group->member));
 		group->kinds = set->flags;

@@ -200,6 +200,20 @@ void fab_group_fail(struct fab_group *group, int err)
 		tell_neighbours(group, group->hash, err);
 }
 
+/* Tell those neighbours again that did not get to know of the failure. */
+static void tell_again(struct fab_group *group)
+{
+	if (!group->any_untold)
+		return;
+	group->any_untold = false;
+	for (uint32_t i = 0; i < group->cnt; i++) {
+		if (group->untold[i] != FAB_GROUP_UNTOLD)
+			continue;
+		group->untold[i] = FAB_GROUP_TOLD_AGAIN;
+		group->coll->net->abort(group->coll->ep, group->member[i], group->id, group->err);
+	}
+}
+
 /* ---- running ---- */
 
 static void message_done(struct fab_hook *hook, enum fab_op_code code, const struct fab_comp *comp,
@@ -330,6 +344,7 @@ void fab_group_run(struct fab_group *group)
 
 	if (group->aborted)
 		fab_group_fail(group, group->aborted);
+	tell_again(group);
 	while (!join_waits(group) && (op = fab_list_first(&group->ops, struct fab_coll_op, link))) {
 		if (!op_run(op))
 			return;
@@ -433,6 +448,23 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 		if (!op_waits_for(op, peer) || op->lost)
 			continue;
 		op->lost = err;
+		fab_engine_flush_later(coll->ep->engine, &group->flush);
+	}
+}
+
+void fab_coll_untold(struct fab_coll *coll, fi_addr_t peer, uint64_t tag)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&coll->groups, link) {
+		struct fab_group *group = fab_container(link, struct fab_group, link);
+		uint32_t rank = rank_of(group, peer);
+
+		if (group->state != FAB_GROUP_FAILED || group->id != fab_group_bits(tag) || rank == FAB_COLL_NOBODY ||
+		    group->untold[rank] != FAB_GROUP_TOLD)
+			continue;
+		group->untold[rank] = FAB_GROUP_UNTOLD;
+		group->any_untold = true;
 		fab_engine_flush_later(coll->ep->engine, &group->flush);
 	}
 }
