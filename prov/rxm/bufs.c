@@ -16,15 +16,18 @@ struct rxm_chunk {
 
 struct rxm_chunk *rxm_chunk_alloc(struct fid_domain *below, size_t size, size_t cnt)
 {
-	struct rxm_chunk *chunk = calloc(1, sizeof(*chunk) + size * cnt);
-	uint64_t access = FI_SEND | FI_RECV | FI_READ | FI_WRITE;
+	struct rxm_chunk *chunk = malloc(sizeof(*chunk) + size * cnt);	/* not cleared: unused pages cost nothing */
+	const struct iovec iov = { chunk ? chunk->mem : NULL, size * cnt };
+	const struct fi_mr_attr attr = {
+		.mr_iov = &iov, .iov_count = 1, .access = FI_SEND | FI_RECV | FI_READ | FI_WRITE,
+	};
 
 	if (!chunk)
 		return NULL;
 	chunk->next = NULL;
 	chunk->mr = NULL;
 	/* a provider that requires local registration chooses the keys itself, so the key passed here is not used */
-	if (below && fi_mr_reg(below, chunk->mem, size * cnt, access, 0, 0, 0, &chunk->mr, NULL)) {
+	if (below && fi_mr_regattr(below, &attr, 0, &chunk->mr)) {
 		free(chunk);
 		return NULL;
 	}

@@ -403,6 +403,27 @@ TEST_PROV(srx_cancel_options_close, FI_MSG | FI_MULTI_RECV, RELIABLE)
 	close_now(t, &sh.srx->fid);
 }
 
+/* While no endpoint uses the context there is no queue to report to: nothing can be looked for or cancelled. */
+TEST_PROV(srx_without_endpoints, FI_TAGGED, RELIABLE)
+{
+	struct share sh = share_open(t, &(struct opts) { .rx_size = 8 });
+	char in[4];
+	struct fi_msg_tagged msg = { .addr = FI_ADDR_UNSPEC, .context = in };
+
+	if (!run.ours)
+		ABSENT("what %s answers is not laid down", run.prov);
+	MUST((int) fi_trecv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, 1, 0, in));
+	side_close_ep(sh.server[0]);
+	side_close_ep(sh.server[1]);
+	MUST((int) fi_cancel(&sh.srx->fid, in));
+	expect_rx_err(sh.server[2], FI_ECANCELED, .ctx = in);
+	MUST((int) fi_trecv(sh.srx, in, 4, NULL, FI_ADDR_UNSPEC, 1, 0, in));
+	side_close_ep(sh.server[2]);
+	CHECK_RET((int) fi_trecvmsg(sh.srx, &msg, FI_PEEK), -FI_EOPBADSTATE);
+	CHECK_RET((int) fi_cancel(&sh.srx->fid, in), -FI_EOPBADSTATE);
+	close_now(t, &sh.srx->fid);
+}
+
 /* Tags and sources work as they do without sharing. */
 TEST_PROV(srx_tags_and_peeks, FI_TAGGED, RELIABLE)
 {

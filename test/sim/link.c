@@ -79,6 +79,17 @@ static void end_close(unsigned n, unsigned peer)
 	end->again_ns = net_now_ns() + AGAIN_NS;
 }
 
+static bool end_bind(unsigned n, unsigned peer)
+{
+	const struct link_node *node = &ends[n].node;
+	struct fid_ep *ep = ends[n].to[peer].ep;
+
+	return went_well(fi_ep_bind(ep, &ends[n].eq->fid, 0), "fi_ep_bind", n, peer) &&
+	       went_well(fi_ep_bind(ep, &node->cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind", n, peer) &&
+	       (!node->stx || went_well(fi_ep_bind(ep, &node->stx->fid, 0), "fi_ep_bind", n, peer)) &&
+	       (!node->srx || went_well(fi_ep_bind(ep, &node->srx->fid, 0), "fi_ep_bind", n, peer));
+}
+
 /* Open the endpoint of node n for a connection with node peer. False: it cannot be had, for a reason. */
 static bool end_open(unsigned n, unsigned peer, struct fi_info *info)
 {
@@ -88,9 +99,7 @@ static bool end_open(unsigned n, unsigned peer, struct fi_info *info)
 		end->ep = NULL;
 		return false;
 	}
-	if (went_well(fi_ep_bind(end->ep, &ends[n].eq->fid, 0), "fi_ep_bind", n, peer) &&
-	    went_well(fi_ep_bind(end->ep, &ends[n].node.cq->fid, FI_TRANSMIT | FI_RECV), "fi_ep_bind", n, peer) &&
-	    went_well(fi_enable(end->ep), "fi_enable", n, peer))
+	if (end_bind(n, peer) && went_well(fi_enable(end->ep), "fi_enable", n, peer))
 		return true;
 	end_close(n, peer);
 	return false;
@@ -302,6 +311,15 @@ void link_shutdown(unsigned n, unsigned peer)
 {
 	if (ends[n].to[peer].state == UP)
 		went_well(fi_shutdown(ends[n].to[peer].ep, 0), "fi_shutdown", n, peer);
+}
+
+bool link_any(unsigned n)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < NET_NODES; i++)
+		any |= ends[n].to[i].ep != NULL;
+	return any;
 }
 
 struct fid_ep *link_ep(unsigned a, unsigned b)

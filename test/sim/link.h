@@ -23,6 +23,8 @@ struct link_node {
 	struct fid_fabric *fabric;
 	struct fid_domain *domain;
 	struct fid_cq *cq;
+	struct fid_stx *stx;		/* of all endpoints; NULL: each has its own contexts */
+	struct fid_ep *srx;
 };
 
 struct link_owner {
@@ -41,6 +43,8 @@ void link_close(unsigned n);
 void link_connect_all(unsigned cnt);
 /* The endpoint of node a whose connection leads, or led, to node b, which is another one. NULL: there is none. */
 struct fid_ep *link_ep(unsigned a, unsigned b);
+/* True if node n has an endpoint. */
+bool link_any(unsigned n);
 /* Read an event of node n. False: there was none. */
 bool link_pass(unsigned n);
 /* Node n: close an endpoint whose connection with node peer is over; if there is none, ask for one. */

@@ -203,6 +203,8 @@ static void kind_make(struct program *program, uint64_t *state, uint64_t *more)
 	program->dgram = HAVE_DATAGRAMS && !special && !seeds_draw(more, 3);
 	if (!special && !program->dgram && !seeds_draw(more, 3))
 		program->contexts = 1 + seeds_draw(more, 2);
+	if (program->msg && !(fab_mix64(program->seed ^ 0x5eed7) % 3))
+		program->contexts = SHARED;
 	if (!program->dgram)
 		return;
 	program->group = seeds_draw(more, 2);

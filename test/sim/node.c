@@ -133,12 +133,16 @@ static void open_scalable(struct node *node)
 	MUST(fi_enable(node->sep));
 }
 
+static void open_contexts(struct node *node)
+{
+	MUST(fi_stx_context(node->domain, NULL, &node->stx, NULL));
+	MUST(fi_srx_context(node->domain, NULL, &node->srx, NULL));
+}
+
 static void open_shared(struct node *node, unsigned n)
 {
 	struct sockaddr_in *addr = node->info->src_addr;
 
-	MUST(fi_stx_context(node->domain, NULL, &node->stx, NULL));
-	MUST(fi_srx_context(node->domain, NULL, &node->srx, NULL));
 	for (unsigned i = 0; i < CONTEXTS; i++) {
 		addr->sin_port = htons(port_of(n, i));
 		MUST(fi_endpoint(node->domain, node->info, &node->tx[i], NULL));
@@ -146,7 +150,6 @@ static void open_shared(struct node *node, unsigned n)
 		MUST(fi_ep_bind(node->tx[i], &node->stx->fid, 0));
 		MUST(fi_ep_bind(node->tx[i], &node->srx->fid, 0));
 		MUST(fi_enable(node->tx[i]));
-		node->rx[i] = node->srx;
 	}
 }
 
@@ -240,8 +243,11 @@ void node_start(unsigned n)
 	MUST(fi_fabric(node->info->fabric_attr, &node->fabric, NULL));
 	MUST(fi_domain(node->fabric, node->info, &node->domain, NULL));
 	MUST(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL));
+	if (program->contexts == SHARED)
+		open_contexts(node);
 	if (program->msg)
-		link_open(n, &(struct link_node) { node->info, node->fabric, node->domain, node->cq });
+		link_open(n, &(struct link_node) { node->info, node->fabric, node->domain, node->cq, node->stx,
+						   node->srx });
 	else
 		open_eps(node, n);
 	MUST(fi_mr_regv(node->domain, (struct iovec[]) {
@@ -259,8 +265,7 @@ void node_close(unsigned n)
 		group_close(n);
 	if (program->msg)
 		link_close(n);
-	else
-		close_eps(node);
+	close_eps(node);
 	if (program->group)
 		group_close_queue(n);
 	MUST(fi_close(&node->mr->fid));
@@ -285,9 +290,11 @@ struct fid_ep *node_ep_of(const struct op *op)
 {
 	const struct node *node = &nodes[op->node];
 
-	if (program->msg)
+	if (program->msg && (program->contexts != SHARED || !is_posted_to_rx(op)))
 		return link_ep(op->node, op->peer);
-	return is_posted_to_rx(op) ? node->rx[op->rx] : node->tx[op->tx];
+	if (is_posted_to_rx(op))
+		return program->contexts == SHARED ? node->srx : node->rx[op->rx];
+	return node->tx[op->tx];
 }
 
 fi_addr_t node_dest(const struct op *op)

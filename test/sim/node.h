@@ -25,7 +25,7 @@ struct node {
 	struct fid_mr *mr;
 	struct fid_ep *sep, *srx;	/* with SCALABLE, and with SHARED; NULL otherwise */
 	struct fid_stx *stx;
-	struct fid_ep *tx[CONTEXTS], *rx[CONTEXTS];	/* for transmits and for receives; rx may be tx, or srx */
+	struct fid_ep *tx[CONTEXTS], *rx[CONTEXTS];	/* for transmits and for receives; rx may be tx */
 	fi_addr_t addr[NET_NODES][CONTEXTS];		/* of the receive contexts of each node */
 };
 

@@ -82,6 +82,18 @@ static void lack(bool on)
 
 /* ---- completions ---- */
 
+/* True for what is posted to a context that all connections of a node share: it is for messages of all. */
+static bool is_for_all(uint8_t kind)
+{
+	return program->msg && program->contexts == SHARED && kind >= ACT_RECV && kind <= ACT_PEEK;
+}
+
+/* True if no queue could tell of an operation that is for all: calls say so. */
+static bool is_mute(const struct op *op)
+{
+	return is_for_all(op->kind) && !link_any(op->node);
+}
+
 /* The second step of a claim: receive the message. */
 static void claim(struct op *op)
 {
@@ -125,7 +137,7 @@ static void claim_some(unsigned n)
 	for (uint32_t i = 0; claim_cnt && i < op_cnt; i++) {
 		struct op *op = &ops[i];
 
-		if (!op->to_claim || op->node != n || net_random(4))
+		if (!op->to_claim || op->node != n || is_mute(op) || net_random(4))
 			continue;
 		op->to_claim = false;
 		claim_cnt--;
@@ -233,7 +245,8 @@ static struct op *op_new(const struct action *action, uint32_t len)
 	if (op_cnt == OPS)
 		judge_wrong("the simulator has too few operations");
 	*op = (struct op) {
-		.kind = action->kind, .node = action->a, .peer = action->b, .way = action->d, .len = len,
+		.kind = action->kind, .node = action->a, .peer = is_for_all(action->kind) ? action->a : action->b,
+		.way = action->d, .len = len,
 		.tag = action->e, .tx = action->route & 1, .rx = action->route >> 1 & 1,
 		.buf = net_alloc(len + GUARD_LEN),
 	};
@@ -379,7 +392,12 @@ static void act_peek(const struct action *action)
 	if (op->way == DISCARD && !program->data)
 		op->way = LOOK;
 	ret = fi_trecvmsg(node_ep_of(op), &msg, flags[op->way]);
-	op_called(op, ret);
+	if (!is_mute(op))
+		op_called(op, ret);
+	else if (ret == -FI_EOPBADSTATE)
+		op_free(op);
+	else
+		judge_wrong("a look that no queue can answer: %s", fi_strerror((int) -ret));
 }
 
 static void act_cancel(const struct action *action)
@@ -394,7 +412,7 @@ static void act_cancel(const struct action *action)
 			int ret = fi_cancel(&node_ep_of(op)->fid, op);
 
 			op->cancelled = true;
-			if (ret && ret != -FI_ENOENT)
+			if (ret && ret != -FI_ENOENT && !(ret == -FI_EOPBADSTATE && is_mute(op)))
 				judge_wrong("fi_cancel: %s", fi_strerror(-ret));
 			return;
 		}
@@ -542,7 +560,7 @@ static void start(unsigned n)
 
 static void act_jump(const struct action *action)
 {
-	judge_jumped(tcp_params.max_conn || program->contexts);
+	judge_jumped(tcp_params.max_conn || (program->contexts && !program->msg));
 	net_jump_ns(action->c * 1000000000ULL);
 	jumped_ns += action->c * 1000000000ULL;
 }
@@ -606,14 +624,14 @@ static void act_fault(const struct action *action)
 /* True for what is posted to the endpoint of a connection. */
 static bool takes_link(const struct action *action)
 {
-	return action->kind != ACT_PASS && action->kind != ACT_CANCEL && action->kind != ACT_LINK &&
-	       action->kind != ACT_COLL && action->kind != ACT_JOIN;
+	return program->msg && !is_for_all(action->kind) && action->kind != ACT_PASS && action->kind != ACT_CANCEL &&
+	       action->kind != ACT_LINK && action->kind != ACT_COLL && action->kind != ACT_JOIN;
 }
 
 /* The contexts that an action uses. Accesses to one place use the same ones, so that they have an order. */
 static uint8_t route_of(const struct action *action)
 {
-	if (program->contexts == OWN)
+	if (program->contexts == OWN || program->msg)
 		return 0;
 	if (action->kind == ACT_WRITE || action->kind == ACT_READ)
 		return (uint8_t) (action->e % SLOTS);
@@ -646,7 +664,7 @@ static void act(const struct action *what)
 	if (nodes[action->a].down)
 		return;
 	net_node(action->a);
-	if (program->msg && takes_link(action) && !link_ep(action->a, action->b))
+	if (takes_link(action) && !link_ep(action->a, action->b))
 		return;
 	switch (action->kind) {
 	case ACT_PASS:
@@ -699,7 +717,7 @@ static void act(const struct action *what)
 /* A place where messages come to node n: the connection with another node, or a receive context. */
 static bool is_place(unsigned n, unsigned place)
 {
-	if (program->msg)
+	if (program->msg && program->contexts == OWN)
 		return place < program->nodes && place != n;
 	return !place || (program->contexts == SCALABLE && place < CONTEXTS);
 }
@@ -711,7 +729,7 @@ static bool post_taker(unsigned n, unsigned place, bool tagged)
 
 	if (*taker && !ops[*taker - 1].ended && !ops[*taker - 1].gone)
 		return true;
-	if (program->msg && !link_ep(n, place))
+	if (program->msg && program->contexts == OWN && !link_ep(n, place))
 		return false;
 	net_node(n);
 	act_recv(&(struct action) { .kind = tagged ? ACT_TRECV : ACT_RECV, .a = (uint8_t) n,
@@ -967,21 +985,35 @@ static void last_group(void)
 		judge_wrong("the group of the end fails");
 }
 
-/* Receives end when they are cancelled. */
+/* Receives end when they are cancelled, unless no queue could tell. */
 static void cancel_all(void)
 {
+	bool mute[NET_NODES] = { false };
+
 	for (uint32_t i = 0; i < op_cnt; i++) {
-		if (op_is_recv(&ops[i]) && !ops[i].ended && !ops[i].gone) {
-			net_node(ops[i].node);
-			ops[i].cancelled = true;
-			if (node_ep_of(&ops[i]))
-				fi_cancel(&node_ep_of(&ops[i])->fid, &ops[i]);
-		}
+		struct op *op = &ops[i];
+
+		if (!op_is_recv(op) || op->ended || op->gone)
+			continue;
+		net_node(op->node);
+		op->cancelled = true;
+		mute[op->node] |= is_mute(op);
+		if (node_ep_of(op))
+			fi_cancel(&node_ep_of(op)->fid, op);
 	}
 	run_until_quiet(0);
 	for (uint32_t i = 0; i < op_cnt; i++) {
-		if (!ops[i].ended && !ops[i].gone)
+		if (!ops[i].ended && !ops[i].gone && !mute[ops[i].node])
 			judge_wrong("receive %u was cancelled, and does not end", i);
+	}
+}
+
+/* Receives that could not be cancelled have ended with their context. */
+static void free_mute(void)
+{
+	for (uint32_t i = 0; i < op_cnt; i++) {
+		if (!ops[i].ended && !ops[i].gone)
+			op_free(&ops[i]);
 	}
 }
 
@@ -1058,6 +1090,7 @@ static void play_streams(void)
 	judge_finish();
 	for (unsigned n = 0; n < program->nodes; n++)
 		node_close(n);
+	free_mute();
 }
 
 const char *play_run(const struct program *what, uint64_t *hash, uint64_t *time_ns)

@@ -77,7 +77,7 @@ struct program {
 	bool once;			/* with group: who leaves it, or is started again, joins none before the end */
 	bool ipv6;			/* with dgram only */
 	bool strangers;			/* with dgram: nodes do not know all others */
-	uint32_t contexts;		/* enum contexts; RDM endpoints of tcp only */
+	uint32_t contexts;		/* enum contexts; endpoints of tcp only, and MSG not SCALABLE */
 	uint32_t keys;			/* authorization keys: 0 none, 1 the same for all, 2 another one for node 0 */
 	uint32_t lack;			/* one in so many sockets cannot be had; 0: none */
 	uint32_t lack_memory;		/* the same for allocations */

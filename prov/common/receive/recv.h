@@ -166,6 +166,14 @@ static inline struct fab_ep *fab_recv_reporter(const struct fab_recv *recv, cons
 	return recv->ops->reporter ? recv->ops->reporter(recv, kept) : recv->ep;
 }
 
+/* True for a shared context that no endpoint uses: no queue could tell, so nothing is looked for or cancelled. */
+static inline bool fab_recv_is_mute(const struct fab_recv *recv)
+{
+	const struct fab_ep *ep = recv->ep;
+
+	return ep && ep->ep_fid.fid.fclass == FI_CLASS_SRX_CTX && fab_recv_reporter(recv, NULL) == ep;
+}
+
 /* ---- receives ---- */
 
 /* Post a receive of fab_recv_make_one() (recv_path.h) in its group, and release the lock. 0; -FI_ENOMEM: rx is free. */

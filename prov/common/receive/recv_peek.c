@@ -95,6 +95,8 @@ int fab_recv_peek(struct fab_recv *recv, const struct fab_op *op, fi_addr_t src)
 {
 	if (op->code != FAB_OP_TRECV || (op->flags & FI_MULTI_RECV) || !(op->flags & (FI_PEEK | FI_CLAIM)))
 		return -FI_EINVAL;
+	if (fab_recv_is_mute(recv))
+		return -FI_EOPBADSTATE;
 	if (!(op->flags & FI_PEEK))
 		return peek_claim(recv, op, src);
 	peek_look(recv, op, src);

@@ -159,16 +159,19 @@ static ssize_t ep_rx_size_left(struct fid_ep *fid)
 static ssize_t ep_cancel(fid_t fid, void *context)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
+	ssize_t ret = 0;
 
 	fab_engine_lock(ep->base.engine);
-	if (!fab_trigger_cancel(&ep->base, context) && !fab_recv_cancel(&ep->own_rx.recv, context)) {
+	if (fab_recv_is_mute(&ep->own_rx.recv)) {
+		ret = -FI_EOPBADSTATE;
+	} else if (!fab_trigger_cancel(&ep->base, context) && !fab_recv_cancel(&ep->own_rx.recv, context)) {
 		if (ep->conn)
 			tcp_tx_cancel(ep, ep->conn, context);
 		else if (ep->rdm.peers)
 			tcp_peers_any(ep, tcp_tx_cancel, context);
 	}
 	fab_engine_unlock(ep->base.engine);
-	return 0;
+	return ret;
 }
 
 /* ---- names ---- */
