@@ -20,6 +20,7 @@
 #include "common/net/net.h"
 #include "common/ops/ops.h"
 
+#define RESOLVE_AGAIN	3		/* questions for an address or route without an answer that are asked again */
 #define RNR_FOR_EVER	7
 #define RETRIES		7
 
@@ -216,6 +217,22 @@ static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_refused(ep, err, event, rdma_event_str(event->event));
 }
 
+/* There is no address or route. If that is for lack of an answer, question or answer may have been lost: kernels before
+ * 5.13 ask the subnet manager once. */
+static void on_unresolved(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	struct vrb_conn_ep *conn = vrb_conn_of(ep);
+	bool again = ep->state == VRB_EP_CONNECTING && event->status == -ETIMEDOUT &&
+		     conn->resolved_again++ < RESOLVE_AGAIN;
+
+	if (again && event->event == RDMA_CM_EVENT_ROUTE_ERROR)
+		again = !rdma_resolve_route(conn->id, VRB_RESOLVE_MS);
+	else if (again)
+		again = !rdma_resolve_addr(conn->id, NULL, &conn->peer.sa, VRB_RESOLVE_MS);
+	if (!again)
+		on_error(ep, event);
+}
+
 static void on_established(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
 	if (ep->state == VRB_EP_CONNECTING)
@@ -243,9 +260,9 @@ static void on_removal(struct vrb_ep *ep, const struct rdma_cm_event *event)
 
 static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *event) = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = on_addr,
-	[RDMA_CM_EVENT_ADDR_ERROR] = on_error,
+	[RDMA_CM_EVENT_ADDR_ERROR] = on_unresolved,
 	[RDMA_CM_EVENT_ROUTE_RESOLVED] = on_route,
-	[RDMA_CM_EVENT_ROUTE_ERROR] = on_error,
+	[RDMA_CM_EVENT_ROUTE_ERROR] = on_unresolved,
 	[RDMA_CM_EVENT_CONNECT_ERROR] = on_error,
 	[RDMA_CM_EVENT_UNREACHABLE] = on_error,
 	[RDMA_CM_EVENT_REJECTED] = on_error,

@@ -10,7 +10,7 @@
 #include "verbs/ep.h"
 
 #define VRB_CM_DATA_MAX		55	/* bytes of fi_connect's data: a CM request's, less the length before it */
-#define VRB_RESOLVE_MS		2000	/* for an address, and again for a route */
+#define VRB_RESOLVE_MS		2000	/* for an address, and again for a route; cm.c asks for either again */
 
 /* An endpoint of a connected kind. The engine's lock guards all fields that change after open. */
 struct vrb_conn_ep {
@@ -21,6 +21,7 @@ struct vrb_conn_ep {
 	/* Private data of the next CM message: length and bytes of fi_connect() or fi_accept(), and the kind's own.
 	 * Before that call, the private data of the request with which the endpoint was opened. */
 	uint8_t cm_data[VRB_CM_DATA_MAX + 1];
+	uint8_t resolved_again;		/* how often an address or route was asked for once more */
 	bool asked;			/* rdma_connect() was called; while CONNECTING there is no answer yet */
 	bool req_sent;			/* the peer's program can have the request */
 	struct vrb_alive alive;

@@ -325,6 +325,14 @@ int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src, struct soc
 		return fail(EINVAL);
 	if (id->state == SV_ID_BOUND)
 		src = &id->id.route.addr.src_addr;
+	if (sv_fault("cm_addr")) {
+		int err = errno;
+
+		sv_lock();
+		sv_cm_tell(id, RDMA_CM_EVENT_ADDR_ERROR, -err, NULL);
+		sv_unlock();
+		return sv_cm_wait(id);
+	}
 	device = route_to(src, dst, cm_id->ps, &from);
 	if (!device || give_device(id, device, (struct sockaddr *) &from)) {
 		sv_lock();
@@ -346,15 +354,18 @@ int rdma_resolve_addr(struct rdma_cm_id *cm_id, struct sockaddr *src, struct soc
 int rdma_resolve_route(struct rdma_cm_id *cm_id, int timeout_ms)
 {
 	struct sv_id *id = sv_id(cm_id);
+	int lost;
 
 	(void) timeout_ms;
 	if (sv_fault("rdma_resolve_route"))
 		return -1;
 	if (id->state != SV_ID_RESOLVED)
 		return fail(EINVAL);
+	lost = sv_fault("cm_route") ? errno : 0;
 	sv_lock();
-	id->state = SV_ID_ROUTED;
-	sv_cm_tell(id, RDMA_CM_EVENT_ROUTE_RESOLVED, 0, NULL);
+	if (!lost)
+		id->state = SV_ID_ROUTED;
+	sv_cm_tell(id, lost ? RDMA_CM_EVENT_ROUTE_ERROR : RDMA_CM_EVENT_ROUTE_RESOLVED, -lost, NULL);
 	sv_unlock();
 	return sv_cm_wait(id);
 }

@@ -363,7 +363,7 @@ static void data_is_too_long(void)
 	link_close(&link);
 }
 
-static void call_fails(void)
+static void attempt_fails(int err)
 {
 	struct link link = { 0 };
 	struct happened what;
@@ -371,8 +371,18 @@ static void call_fails(void)
 	link_listen(&link);
 	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
 	what = await_event(&link, link.a.eq);
-	MUST_BE(!what.event && what.err == FI_ENODEV);
+	MUST_BE(!what.event && what.err == err);
 	link_close(&link);
+}
+
+static void call_fails(void)
+{
+	attempt_fails(FI_ENODEV);
+}
+
+static void nobody_answers(void)
+{
+	attempt_fails(FI_ETIMEDOUT);
 }
 
 static struct fi_info *info_with(const char *node, uint32_t protocol)
@@ -472,6 +482,9 @@ static const struct vcase cases[] = {
 	  "rejected it" },
 	{ "private data too long", NULL, data_is_too_long, "56 bytes of connection data: at most 55" },
 	{ "rdma_resolve_route fails", "SOFTVERBS_FAIL=rdma_resolve_route:1=ENODEV", call_fails, NULL },
+	{ "an address cannot be had", "SOFTVERBS_FAIL=cm_addr:1=ENODEV", call_fails, NULL },
+	{ "a question for an address is never answered", "SOFTVERBS_FAIL=cm_addr:1+=ETIMEDOUT", nobody_answers, NULL },
+	{ "a question for a route is never answered", "SOFTVERBS_FAIL=cm_route:1+=ETIMEDOUT", nobody_answers, NULL },
 	{ "rdma_connect fails", "SOFTVERBS_FAIL=rdma_connect:1=ENODEV", call_fails, NULL },
 	{ "an XRC file that cannot be opened", "FI_VERBS_XRCD_FILENAME=/nonexistent/xrcd", xrc_file,
 	  "file of the XRC domain on device soft0, /nonexistent/xrcd: No such file" },
