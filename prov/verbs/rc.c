@@ -280,7 +280,7 @@ static void rc_event(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	const struct vrb_quirks *quirks = vrb_domain_of(ep)->dev->quirks;
 	bool established = event->event == RDMA_CM_EVENT_ESTABLISHED && ep->state == VRB_EP_CONNECTING;
 
-	if (established)
+	if (established && !ep->base.info->handle)
 		set_rnr_timer(ep);
 	if (established && ep->base.info->handle && quirks->accepted_ns)
 		fab_timer_start(ep->base.engine, &rc_of(ep)->accepted, fab_now_ns() + quirks->accepted_ns);

@@ -474,10 +474,18 @@ int sv_qp_modify(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	return 0;
 }
 
+static _Atomic unsigned modified;
+
+unsigned sv_test_modify_cnt(void)
+{
+	return modified;
+}
+
 int ibv_modify_qp(struct ibv_qp *ibv_qp, struct ibv_qp_attr *attr, int mask)
 {
 	int ret;
 
+	modified++;
 	if (sv_fault("ibv_modify_qp"))
 		return errno;
 	sv_lock();

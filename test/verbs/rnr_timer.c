@@ -4,6 +4,7 @@
  * there is one. And errors of a connection manager that come when there is one already, or no more, or in fi_accept().
  * The device is test/softverbs'; the program is both ends of it.
  */
+#include <dlfcn.h>
 #include <errno.h>
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
@@ -137,8 +138,12 @@ static void ask(struct fid_ep **active, struct fid_ep **passive)
 static void both_ends_have_the_timer(void **state)
 {
 	struct fid_ep *active, *passive;
+	unsigned (*modify_cnt)(void), before;
 
 	(void) state;
+	*(void **) &modify_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_modify_cnt");
+	assert_non_null(modify_cnt);
+	before = modify_cnt();
 	ask(&active, &passive);
 	assert_int_equal(fi_accept(passive, NULL, 0), 0);
 	assert_int_equal(timer_of(passive), WANTED);	/* a peer sends as soon as it hears */
@@ -146,6 +151,7 @@ static void both_ends_have_the_timer(void **state)
 	await(FI_CONNECTED);
 	assert_int_equal(timer_of(active), WANTED);
 	assert_int_equal(timer_of(passive), WANTED);
+	assert_int_equal(modify_cnt() - before, 2);	/* each is a command of the device's firmware */
 	say_late_errors(active);
 	assert_int_equal(fi_shutdown(active, 0), 0);
 	await(FI_SHUTDOWN);
