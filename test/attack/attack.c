@@ -362,7 +362,7 @@ static struct result attack(const struct raid *raid)
 	res.arrived = arrive(ENOUGH);
 	if (!plain)
 		res.first_us = first_in_child(raid->kind, true);
-	if (raid->kind == RDM && table && !plain)
+	if (raid->kind <= RXM && table && !plain)
 		res.stranger_us = first_in_child(raid->kind, false);
 	res.attacked_s += (now_us() - begun_us) / 1e6;
 	files = files_of(server);
@@ -382,7 +382,7 @@ static struct result attack(const struct raid *raid)
 
 /* ---- what is said of it ---- */
 
-static const char *const kind_names[KINDS] = { "tcp RDM", "tcp MSG", "udp" };
+static const char *const kind_names[KINDS] = { "tcp RDM", "tcp;ofi_rxm", "tcp MSG", "udp" };
 
 static void print_time(uint64_t us)
 {

@@ -21,6 +21,7 @@
 
 enum kind {
 	RDM,				/* tcp, FI_EP_RDM */
+	RXM,				/* tcp;ofi_rxm, FI_EP_RDM */
 	MSG,				/* tcp, FI_EP_MSG: the server has a passive endpoint */
 	DGRAM,				/* udp; honest messages are echoed */
 	KINDS
@@ -81,14 +82,14 @@ uint64_t first_message(enum kind kind, bool known);
 _Noreturn void serve_plainly(enum kind kind);
 _Noreturn void be_plain(enum kind kind);
 
-/* ---- raids.c: what attackers do ---- */
+/* ---- raids.c, raids_rxm.c: what attackers do ---- */
 
 struct raid {
 	const char *name;
 	const char *what;		/* in the table */
 	enum kind kind;
 	void (*run)(void);		/* until it is killed; NULL: the server does it to itself */
-	/* limits, as fi_tcp(7) states them */
+	/* limits, as fi_tcp(7) and fi_ofi_rxm(7) state them */
 	unsigned memory_mib;		/* by which the server may grow */
 	unsigned files;			/* the server's limit on open files */
 	bool plain;			/* it is one to a server of plain sockets, too */

@@ -44,15 +44,26 @@ struct end {
 
 static char region[REGION_LEN], out[HONEST_LEN], in[2048];
 
+static const struct {
+	const char *prov;
+	enum fi_ep_type type;
+	uint64_t caps;
+} of[KINDS] = {
+	[RDM] = { "tcp", FI_EP_RDM, FI_MSG | FI_TAGGED | FI_RMA },
+	[RXM] = { "tcp;ofi_rxm", FI_EP_RDM, FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC },
+	[MSG] = { "tcp", FI_EP_MSG, FI_MSG | FI_TAGGED | FI_RMA },
+	[DGRAM] = { "udp", FI_EP_DGRAM, FI_MSG },
+};
+
 static struct fi_info *info_for(enum kind kind, const struct sockaddr_in *dest)
 {
 	struct fi_info *hints = fi_allocinfo(), *info;
 	const char *node = "127.0.0.1";
 
-	hints->ep_attr->type = kind == RDM ? FI_EP_RDM : kind == MSG ? FI_EP_MSG : FI_EP_DGRAM;
-	hints->caps = kind == DGRAM ? FI_MSG : FI_MSG | FI_TAGGED | FI_RMA;
+	hints->ep_attr->type = of[kind].type;
+	hints->caps = of[kind].caps;
 	hints->addr_format = FI_SOCKADDR_IN;
-	hints->fabric_attr->prov_name = strdup(kind == DGRAM ? "udp" : "tcp");
+	hints->fabric_attr->prov_name = strdup(of[kind].prov);
 	if (dest) {
 		hints->dest_addrlen = sizeof(*dest);
 		hints->dest_addr = malloc(sizeof(*dest));
@@ -205,9 +216,9 @@ _Noreturn void serve(enum kind kind)
 		MUST(fi_getname(&end.pep->fid, &end.addr, &len));
 	} else {
 		for (int i = 0; i < POSTED; i++)
-			post(end.ep, kind == RDM);
+			post(end.ep, kind != DGRAM);
 	}
-	if (kind == RDM)
+	if (of[kind].type == FI_EP_RDM)
 		MUST(fi_mr_reg(end.domain, region, sizeof(region), FI_REMOTE_READ | FI_REMOTE_WRITE, 0, KEY, 0,
 			       &end.mr, NULL));
 	page->server = end.addr;
@@ -225,7 +236,7 @@ _Noreturn void serve(enum kind kind)
 			/* a receive that had begun */
 			fi_cq_readerr(end.cq, &err, 0);
 			if (err.flags & FI_RECV && err.op_context && kind != MSG)
-				post(err.op_context, kind == RDM);
+				post(err.op_context, kind != DGRAM);
 		}
 		for (ssize_t i = 0; i < cnt; i++)
 			serve_entry(&end, &entry[i], from[i]);

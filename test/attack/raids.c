@@ -5,7 +5,7 @@
  *
  * A stranger says that it listens at a port of 1024 to 32767, where none of the honest peers is.
  */
-#include "attack.h"
+#include "raid.h"
 
 #include <endian.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #define CONN_MAX	2000
 #define EXT_STRANGER	(TCP_EXT_BASE | TCP_EXT_PARK)
 
-static uint64_t dice(void)
+uint64_t dice(void)
 {
 	static uint64_t seed;
 
@@ -30,20 +30,19 @@ static uint64_t dice(void)
 	return seed >> 16;
 }
 
-static void stroke(void)
+void stroke(void)
 {
 	SET(strokes, page->strokes + 1);
 }
 
-static void ready(void)
+void ready(void)
 {
 	SET(ready, 1);
 }
 
 /* ---- connections ---- */
 
-/* It ends with a reset, so that no port stays occupied. */
-static void hang_up(int *fd)
+void hang_up(int *fd)
 {
 	struct linger reset = { .l_onoff = 1 };
 
@@ -54,8 +53,7 @@ static void hang_up(int *fd)
 	*fd = -1;
 }
 
-/* Begin to connect: a socket that does not block, or -1. */
-static int dial(void)
+int dial(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 
@@ -67,15 +65,14 @@ static int dial(void)
 	return fd;
 }
 
-/* False: it does not come within the time. */
-static bool await(int fd, short events, int ms)
+bool await(int fd, short events, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = events };
 
 	return poll(&pfd, 1, ms) == 1 && !(pfd.revents & (POLLERR | POLLNVAL));
 }
 
-static bool has_ended(int fd)
+bool has_ended(int fd)
 {
 	char byte;
 	ssize_t ret = recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -106,7 +103,7 @@ static struct hello hello_of(uint16_t port, uint32_t ext, uint64_t incarnation)
 	return hello;
 }
 
-static uint16_t strange_port(void)
+uint16_t strange_port(void)
 {
 	return 1024 + dice() % (32768 - 1024);
 }
@@ -142,8 +139,7 @@ static int meet_as_known(uint32_t ext)
 	return meet(ntohs(addr.sin_port), ext, dice());
 }
 
-/* Send what goes. False: the connection has ended. *at: bytes of buf that are sent already; it wraps. */
-static bool pour(int fd, const void *buf, size_t len, size_t *at)
+bool pour(int fd, const void *buf, size_t len, size_t *at)
 {
 	ssize_t ret;
 
@@ -157,9 +153,7 @@ static bool pour(int fd, const void *buf, size_t len, size_t *at)
 	return errno == EAGAIN;
 }
 
-/* Keep cnt connections, each begun by `begin`, and go on with those that are there by `more` (may be NULL; false: it
- * has ended). */
-static _Noreturn void keep(unsigned cnt, int (*begin)(void), bool (*more)(int fd, size_t *at))
+_Noreturn void keep(unsigned cnt, int (*begin)(void), bool (*more)(int fd, size_t *at))
 {
 	static size_t at[CONN_MAX];
 	static int fd[CONN_MAX];
@@ -593,6 +587,8 @@ static void rubbish_packets(void)
 #define KNOWN_MIB	(5 * 64 + 16)	/* FI_TCP_UNEXP_MAX; with --table they are five peers, one after another */
 #define ANSWERS_MIB	(65536 / 1024 / 2 + 16)	/* 65,536 answers to reads, half a kilobyte each */
 #define FEW_MIB		16
+/* The packet buffers of so many connections: 64 of 16 KiB each. */
+#define RXM_CONN_MIB(cnt)	((cnt) + 16)
 
 const struct raid raids[] = {
 	{ "none", "nobody attacks", RDM, NULL, FEW_MIB, 1024, true },
@@ -631,6 +627,39 @@ const struct raid raids[] = {
 	{ "msg-churn-bytes", "connects, a byte, resets", MSG, churn_bytes, FEW_MIB, 1024, false },
 	{ "msg-requests", "64 requests at a time, which the program rejects", MSG, connreqs, FEW_MIB, 1024, false },
 	{ "msg-rubbish", "random bytes in place of a request", MSG, rubbish_hello, FEW_MIB, 1024, false },
+	{ "rxm-silent", "1,500 connections that say nothing", RXM, silent, FEW_MIB, 1024, false },
+	{ "rxm-half", "1,500 connections with half a request", RXM, half_hello, FEW_MIB, 1024, false },
+	{ "rxm-churn", "connects, resets at once", RXM, churn, FEW_MIB, 1024, false },
+	{ "rxm-churn-bytes", "connects, a byte, resets", RXM, churn_bytes, FEW_MIB, 1024, false },
+	{ "rxm-slow", "64 connections, a byte of the request at a time", RXM, slow_bytes, FEW_MIB, 1024, false },
+	{ "rxm-rubbish-request", "random bytes in place of a request", RXM, rubbish_hello, FEW_MIB, 1024, false },
+	{ "rxm-requests", "whole requests, each of another peer", RXM, rxm_requests, FEW_MIB, 1024, false },
+	{ "rxm-claims", "requests in the name of the honest client", RXM, rxm_claims, FEW_MIB, 1024, false },
+	{ "rxm-reopen", "a peer that leaves and comes back at once", RXM, rxm_reopen, FEW_MIB, 1024, false },
+	{ "rxm-middle", "leaves in the middle of a message that a receive has taken", RXM, rxm_middle, FEW_MIB, 1024,
+	  false },
+	{ "rxm-descriptors", "400 strangers with an announcement each, `ulimit -n 256`", RXM, rxm_descriptors,
+	  RXM_CONN_MIB(256), 256, false },
+	{ "rxm-unexpected", "16 strangers, messages of 1 KiB without a receive", RXM, rxm_unexpected,
+	  STRANGERS_MIB + RXM_CONN_MIB(16), 1024, false },
+	{ "rxm-unexpected-empty", "16 strangers, empty messages without a receive", RXM, rxm_unexpected_empty,
+	  STRANGERS_MIB + RXM_CONN_MIB(16), 1024, false },
+	{ "rxm-unexpected-many", "300 strangers, empty messages without a receive", RXM, rxm_unexpected_many,
+	  STRANGERS_MIB + RXM_CONN_MIB(300), 1024, false },
+	{ "rxm-segments", "16 strangers, messages of 16 MiB of which one segment is missing", RXM, rxm_segments,
+	  STRANGERS_MIB + RXM_CONN_MIB(16), 1024, false },
+	{ "rxm-announced", "16 strangers, announcements of messages without a receive", RXM, rxm_announced,
+	  STRANGERS_MIB + RXM_CONN_MIB(16), 1024, false },
+	{ "rxm-reads", "12 strangers that read 64 KiB each time, and take nothing", RXM, rxm_reads,
+	  STRANGERS_MIB + RXM_CONN_MIB(12), 1024, false },
+	{ "rxm-refusals", "12 strangers whose reads are refused, and who take nothing", RXM, rxm_refusals,
+	  STRANGERS_MIB + RXM_CONN_MIB(12), 1024, false },
+	{ "rxm-atomics", "12 strangers, atomics whose results they do not take", RXM, rxm_atomics,
+	  STRANGERS_MIB + RXM_CONN_MIB(12), 1024, false },
+	{ "rxm-credit", "12 strangers that know credit, and send more", RXM, rxm_credit, STRANGERS_MIB, 1024, false },
+	{ "rxm-rubbish-packets", "random packets after a good request", RXM, rxm_rubbish, FEW_MIB, 1024, false },
+	{ "rxm-log", "refused atomics and reads, each with another address and key", RXM, rxm_log, STRANGERS_MIB, 1024,
+	  false },
 	{ "udp-packets", "packets of one byte", DGRAM, packets, FEW_MIB, 1024, true },
 	{ "udp-rubbish", "packets of random bytes, of up to 2 KiB", DGRAM, rubbish_packets, FEW_MIB, 1024, true },
 };
