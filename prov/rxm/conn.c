@@ -117,8 +117,13 @@ static void inquiry_leave(struct rxm_peer *peer)
 
 void rxm_conn_set_stranger(struct rxm_conn *conn, bool stranger)
 {
+	if (conn->stranger == stranger)
+		return;
 	conn->ep->stranger_cnt += stranger - conn->stranger;
 	conn->stranger = stranger;
+	/* providers that know of no strangers refuse it: all peers have the same share there */
+	if (conn->below)
+		fi_setopt(&conn->below->fid, FI_OPT_ENDPOINT, FAB_OPT_STRANGER, &stranger, sizeof(stranger));
 }
 
 void rxm_conn_end(struct rxm_conn *conn, int err, const char *why)

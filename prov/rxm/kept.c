@@ -21,7 +21,15 @@ static void kept_set_stranger(struct rxm_kept *kept, bool stranger)
 	kept->ep->stranger_len += stranger ? kept->cost : -kept->cost;
 }
 
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room)
+/* More of it is here. */
+static void kept_charge(struct rxm_kept *kept, size_t len)
+{
+	kept->cost += len;
+	kept->conn->kept_len += len;
+	kept->ep->stranger_len += kept->stranger ? len : 0;
+}
+
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room, size_t len)
 {
 	struct rxm_kept *kept = malloc(sizeof(*kept) + room);
 
@@ -33,12 +41,18 @@ struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, 
 	fab_recv_keep(&conn->ep->recv, &kept->base, msg, msg->src);
 	kept->ep = conn->ep;
 	kept->conn = conn;
-	kept->cost = room + sizeof(*kept);
 	kept_set_stranger(kept, conn->stranger);
-	conn->kept_len += kept->cost;
+	kept_charge(kept, sizeof(*kept) + len);
 	conn->kept_cnt++;
 	fab_list_add_tail(&conn->kept, &kept->link);
 	return kept;
+}
+
+void rxm_kept_append(struct rxm_kept *kept, const void *data, size_t len)
+{
+	memcpy(kept->data + kept->have, data, len);
+	kept->have += len;
+	kept_charge(kept, len);
 }
 
 void rxm_kept_free(struct rxm_kept *kept)

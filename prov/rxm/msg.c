@@ -68,7 +68,7 @@ bool take_whole(struct rxm_in *in, const struct fab_msg *msg, const void *data)
 	}
 	if (rxm_coll_refuses(in->conn, msg))
 		return true;
-	in->kept = rxm_kept_new(in->conn, msg, msg->len);
+	in->kept = rxm_kept_new(in->conn, msg, msg->len, msg->len);
 	if (!in->kept)
 		return false;
 	memcpy(in->kept->data, data, msg->len);
@@ -148,7 +148,7 @@ void rxm_msg_rndv(struct rxm_in *in)
 		rxm_answer(conn, RXM_RNDV_DONE, in->pkt->ctrl.msg_id, FI_ECANCELED);
 		return;
 	}
-	in->kept = rxm_kept_new(conn, &msg, sizeof(rndv));
+	in->kept = rxm_kept_new(conn, &msg, sizeof(rndv), sizeof(rndv));
 	if (!in->kept)
 		return;
 	in->kept->rndv = true;
@@ -206,7 +206,7 @@ static struct rxm_part *part_new(struct rxm_in *in)
 	else
 		refused = rxm_coll_refuses(conn, &part->msg);
 	if (!rx && !refused)
-		part->kept = rxm_kept_new(conn, &part->msg, part->msg.len);
+		part->kept = rxm_kept_new(conn, &part->msg, part->msg.len, 0);
 	if (!rx && !refused && !part->kept) {
 		free(part);
 		return NULL;
@@ -238,15 +238,12 @@ void rxm_msg_segment(struct rxm_in *in)
 		return;
 	}
 	if (part->kept)
-		memcpy(part->kept->data + part->have, in->pkt->data, in->len);
+		rxm_kept_append(part->kept, in->pkt->data, in->len);
 	else if (part->into.rx)
 		fab_into_copy(&part->into, part->have, in->pkt->data, in->len);
 	part->have += in->len;
 	part->next_no++;
-	if (part->kept) {
-		part->kept->have = part->have;
-		in->kept = part->kept;
-	}
+	in->kept = part->kept;
 	if (part->have < part->msg.len)
 		return;
 	if (part->into.rx)

@@ -225,10 +225,12 @@ static void abandon(struct rxm_rx *rx)
 }
 
 /* True if a peer without credit has made this end keep more than it may. Its buffers cannot be held back from it, where
- * others share them, nor a segment of a stranger, since a receive may want the next one. */
+ * others share them, nor a segment of a stranger, since a receive may want the next one; so one stranger has an eighth
+ * of what all may have. */
 static bool keeps_too_much(struct rxm_conn *conn, const struct rxm_kept *kept)
 {
-	bool segments = kept && kept->part && rxm_strangers_have_enough(conn);
+	bool segments = kept && kept->part && conn->stranger &&
+			(rxm_strangers_have_enough(conn) || conn->kept_len > rxm_params.stranger_max / 8);
 
 	if (conn->ext || (!segments && (!conn->shares || conn->kept_len <= RXM_KEEP_SHARED)))
 		return false;

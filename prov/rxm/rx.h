@@ -41,8 +41,12 @@ void rxm_part_free(struct rxm_part *part);
 
 /* ---- kept.c ---- */
 
-/* Keep an unexpected message, with room for that many bytes of it. NULL: no memory, and the connection has ended. */
-struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room);
+/* Keep an unexpected message, with room for that many bytes of it, of which the caller writes len. NULL: no memory, and
+ * the connection has ended. */
+struct rxm_kept *rxm_kept_new(struct rxm_conn *conn, const struct fab_msg *msg, size_t room, size_t len);
+/* The next len bytes of it have come, for which there is room. They count from now on: what a message costs is what is
+ * here, not what it is said to become. */
+void rxm_kept_append(struct rxm_kept *kept, const void *data, size_t len);
 /* Drop the unexpected messages for a group of collectives: those of this connection, which may end it; and those of
  * connections that have ended. group is the tag's FAB_COLL_GROUP_BITS. */
 void rxm_kept_drop_group(struct rxm_conn *conn, uint64_t group);

@@ -5,50 +5,24 @@
  */
 #include "raid.h"
 
-#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include <rdma/fi_atomic.h>
-#include "rxm/wire.h"
-#include "tcp/wire/wire.h"
+#include "rxm/raw.h"
 
-#define BUFFER_SIZE	16384		/* bytes of a message in a packet, FI_OFI_RXM_BUFFER_SIZE */
-#define CONN_RX		64		/* packet buffers of a connection */
 #define SEGS		1024		/* of a message of 16 MiB */
-#define MSG_LEN		(SEGS * BUFFER_SIZE)
-
-struct request {
-	struct tcp_cm_hdr hdr;
-	struct rxm_cm_req rxm;
-};
-
-struct answer {
-	struct tcp_cm_hdr hdr;
-	struct rxm_cm_rsp rxm;
-};
-
-/* A message of tcp with a packet. */
-struct frame {
-	struct tcp_hdr hdr;
-	struct rxm_pkt pkt;
-};
+#define MSG_LEN		(SEGS * RAW_BUFFER_SIZE)
 
 /* ---- requests ---- */
 
 /* Connect as a peer that says it listens at this port: the socket, or -1. */
 static int meet(uint16_t port, bool ext, uint64_t incarnation)
 {
-	struct request req = {
-		.hdr = { .version = TCP_CM_VERSION, .type = TCP_CM_CONNREQ, .seg_size = htobe16(sizeof(req.rxm)),
-			 .conn_data = TCP_CM_CONN_DATA },
-		.rxm = { .version = RXM_CM_VERSION, .endian = RXM_ENDIAN, .ctrl_version = RXM_CTRL_VERSION,
-			 .op_version = RXM_CM_OP_VERSION, .port = port, .flow_ctrl = 2, .eager_limit = BUFFER_SIZE,
-			 .rx_size = CONN_RX | (ext ? RXM_EXT << RXM_EXT_SHIFT : 0), .conn_id = incarnation },
-	};
-	struct answer answer;
+	struct raw_request req = raw_request_of(port, ext, incarnation);
+	struct raw_answer answer;
 	int fd = dial();
 
 	if (fd < 0)
@@ -93,17 +67,6 @@ void rxm_claims(void)
 
 /* ---- packets ---- */
 
-/* A packet with len bytes behind its headers. */
-static struct frame frame_of(enum rxm_type type, enum rxm_op op, uint64_t tag, size_t len)
-{
-	return (struct frame) {
-		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_MSG, .hdr_size = sizeof(struct tcp_hdr),
-			 .size = sizeof(struct frame) + len },
-		.pkt = { .ctrl = { .version = RXM_CTRL_VERSION, .type = (uint8_t) type },
-			 .op = { .version = RXM_OP_VERSION, .op = (uint8_t) op, .size = len, .tag = tag } },
-	};
-}
-
 /* Send all of it. False: the connection has ended, or is not read for a second. */
 static bool send_all(int fd, const void *buf, size_t len)
 {
@@ -122,13 +85,13 @@ static bool send_all(int fd, const void *buf, size_t len)
 }
 
 static struct {
-	struct frame frame;
+	struct raw_frame frame;
 	struct rxm_rndv rndv;
 } announcement;
 
 static void make_announcement(uint64_t tag)
 {
-	announcement.frame = frame_of(RXM_RNDV_REQ, RXM_OP_TAGGED, tag, sizeof(announcement.rndv));
+	announcement.frame = raw_frame_of(RXM_RNDV_REQ, RXM_OP_TAGGED, tag, sizeof(announcement.rndv));
 	announcement.frame.pkt.op.size = 1 << 20;
 	announcement.frame.pkt.ctrl.msg_id = dice();
 	announcement.rndv = (struct rxm_rndv) { .iov[0] = { .len = 1 << 20, .key = dice() }, .count = 1 };
@@ -136,13 +99,13 @@ static void make_announcement(uint64_t tag)
 
 /* The first segment of a message of MSG_LEN. */
 static struct {
-	struct frame frame;
-	char payload[BUFFER_SIZE];
+	struct raw_frame frame;
+	char payload[RAW_BUFFER_SIZE];
 } segment;
 
 static void make_segment(uint64_t tag)
 {
-	segment.frame = frame_of(RXM_SEG, RXM_OP_TAGGED, tag, sizeof(segment.payload));
+	segment.frame = raw_frame_of(RXM_SEG, RXM_OP_TAGGED, tag, sizeof(segment.payload));
 	segment.frame.pkt.op.size = MSG_LEN;
 	segment.frame.pkt.ctrl.seg_size = sizeof(segment.payload);
 	segment.frame.pkt.ctrl.msg_id = dice();
@@ -155,7 +118,7 @@ void rxm_reopen(void)
 	uint64_t incarnation = dice();
 
 	for (ready(); ; ) {
-		struct frame msg = frame_of(RXM_EAGER, RXM_OP_TAGGED, HONEST_TAG, 0);
+		struct raw_frame msg = raw_frame_of(RXM_EAGER, RXM_OP_TAGGED, HONEST_TAG, 0);
 		int fd = meet(port, dice() & 1, incarnation);
 
 		if (fd >= 0) {
@@ -223,9 +186,9 @@ static bool pour_packets(int fd, size_t *at)
 static void fill_messages(size_t len)
 {
 	struct {
-		struct frame frame;
+		struct raw_frame frame;
 		char payload[1024];
-	} msg = { .frame = frame_of(RXM_EAGER, RXM_OP_TAGGED, STRANGE_TAG, len) };
+	} msg = { .frame = raw_frame_of(RXM_EAGER, RXM_OP_TAGGED, STRANGE_TAG, len) };
 
 	fill(&msg, sizeof(msg.frame) + len);
 }
@@ -319,7 +282,7 @@ void rxm_refusals(void)
 }
 
 struct atomic {
-	struct frame frame;
+	struct raw_frame frame;
 	struct rxm_ioc ioc[RXM_IOV_MAX];
 	uint64_t operand;
 };
@@ -327,7 +290,7 @@ struct atomic {
 static struct atomic atomic_of(uint64_t addr, uint64_t key)
 {
 	struct atomic atomic = {
-		.frame = frame_of(RXM_ATOMIC, RXM_OP_AMO_FETCH, 0, sizeof(atomic) - sizeof(struct frame)),
+		.frame = raw_frame_of(RXM_ATOMIC, RXM_OP_AMO_FETCH, 0, sizeof(atomic) - sizeof(struct raw_frame)),
 		.ioc = { { .addr = addr, .count = 1, .key = key } }, .operand = 1,
 	};
 
@@ -370,7 +333,7 @@ void rxm_rubbish(void)
 {
 	for (ready(); ; ) {
 		struct {
-			struct frame frame;
+			struct raw_frame frame;
 			uint64_t junk[64];
 		} msg;
 		int fd = meet(strange_port(), dice() & 1, dice());
@@ -382,7 +345,7 @@ void rxm_rubbish(void)
 			memcpy((char *) &msg + i * sizeof(word), &word, sizeof(word));
 		}
 		/* some are looked at further */
-		msg.frame.hdr = frame_of(RXM_EAGER, RXM_OP_TAGGED, 0, sizeof(msg.junk)).hdr;
+		msg.frame.hdr = raw_frame_of(RXM_EAGER, RXM_OP_TAGGED, 0, sizeof(msg.junk)).hdr;
 		if (!is_packet)
 			msg.frame.hdr.op = dice() % 64;
 		msg.frame.pkt.ctrl.version = RXM_CTRL_VERSION;

@@ -659,6 +659,67 @@ static void strangers_have_a_part(void **state)
 	rxm_params.stranger_max = RXM_STRANGER_MAX;
 }
 
+/* A segment of 16 KiB, of a message of 16 MiB. */
+static void send_long_segment(struct rig *rig, uint64_t msg_id, uint32_t seg_no)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_SEG, RXM_OP_MSG, RXM_EAGER_MAX);
+
+	pkt->ctrl.msg_id = msg_id;
+	pkt->ctrl.seg_no = seg_no;
+	pkt->ctrl.seg_size = RXM_EAGER_MAX;
+	pkt->op.size = RXM_SEG_MAX;
+	rig_send(rig, pkt, RXM_EAGER_MAX);
+}
+
+/* A message that has begun costs what has come of it: otherwise a few packets of a stranger stop all others. */
+static void a_long_message_costs_what_is_there(void **state)
+{
+	const struct rxm_ep *ep;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	ep = rxm_ep_of(&rig.ep->fid);
+	OK(fi_av_remove(rig.av, &rig.peer, 1, 0));
+	for (unsigned i = 0; i < 4; i++)
+		send_long_segment(&rig, i, 0);
+	send_long_segment(&rig, 0, 1);
+	catch_up(&rig);
+	assert_in_range(ep->stranger_len, 5 * RXM_EAGER_MAX, 5 * RXM_EAGER_MAX + 4096);
+	assert_int_equal(no_credit(&rig), 0);
+	OK(fi_shutdown(rig.raw, 0));
+	rig_until(&rig, fab_list_empty(&ep->conns));
+	assert_int_equal(ep->stranger_len, 0);
+	rig_close(&rig);
+}
+
+/* One that knows no credit, so that its segments cannot be held back, loses its connection with an eighth of what all
+ * may have; the others go on. */
+static void one_does_not_stop_the_others(void **state)
+{
+	const struct rxm_ep *ep;
+	struct rig rig;
+	unsigned sent = 0;
+
+	(void) state;
+	rxm_params.stranger_max = 8 * 4 * RXM_EAGER_MAX;
+	rig_open(&rig, false, true);
+	ep = rxm_ep_of(&rig.ep->fid);
+	OK(fi_av_remove(rig.av, &rig.peer, 1, 0));
+	while (!rig.down && sent < 16) {
+		unsigned before = rig.sent_cnt;
+
+		send_long_segment(&rig, 1, sent++);
+		rig_until(&rig, rig.down || rig.sent_cnt > before);
+		for (int i = 0; i < 50; i++)
+			rig_drive(&rig);
+	}
+	assert_in_range(sent, 4, 5);
+	assert_int_equal(ep->stranger_len, 0);
+	rig_close(&rig);
+	rxm_params.stranger_max = RXM_STRANGER_MAX;
+}
+
 /* ---- who a peer is ---- */
 
 /* Beside the rig, another endpoint, and a process that claims to be it. */
@@ -777,6 +838,8 @@ int main(void)
 		cmocka_unit_test(overrun),
 		cmocka_unit_test(error_that_stays),
 		cmocka_unit_test(strangers_have_a_part),
+		cmocka_unit_test(a_long_message_costs_what_is_there),
+		cmocka_unit_test(one_does_not_stop_the_others),
 		cmocka_unit_test(connection_is_not_stolen),
 		cmocka_unit_test(peer_itself_gets_its_place),
 	};

@@ -189,6 +189,10 @@ int fab_setopt_bool(const struct fi_provider *prov, bool *value, const void *opt
  * FI_HMEM, FI_OPT_FI_HMEM_P2P and FI_OPT_CUDA_API_PERMITTED: 0; -FI_EOPNOTSUPP: the provider works in another way;
  * -FI_EINVAL, -FI_ETOOSMALL, logged. Other options: -FI_ENOPROTOOPT. */
 int fab_ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen);
+/* An option of MSG endpoints, of type bool, that a layer above sets for fi_setopt(3): the peer is in no address vector
+ * there. It then waits for its turn like the strangers of an RDM endpoint, and nothing is kept of it but what the
+ * layer's receives take. Providers without strangers have no such option. */
+#define FAB_OPT_STRANGER	((int) (FI_PROV_SPECIFIC | 0x77656675))
 
 /* fi_getopt(3) of options whose values are in the info: FI_OPT_TX_SIZE, FI_OPT_RX_SIZE, and FI_OPT_MAX_*_SIZE and
  * FI_OPT_INJECT_*_SIZE for each kind of operation. The getopt slot of an endpoint, or called by it for options that it

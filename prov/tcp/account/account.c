@@ -146,13 +146,13 @@ uint64_t tcp_account_strangers(const struct tcp_account *account)
 bool tcp_account_stranger_is_full(const struct tcp_account *account, const struct tcp_holding *holding)
 {
 	return tcp_account_strangers(account) >= tcp_params.stranger_max ||
-	       holding_unexpected(holding) >= tcp_stranger_own_max();
+	       holding_unexpected(holding) >= tcp_stranger_own_max(holding);
 }
 
 /* True if the stranger's own share has room again. */
 static bool holding_has_room(const struct tcp_holding *holding)
 {
-	return holding_unexpected(holding) <= tcp_stranger_own_max() / 2;
+	return holding_unexpected(holding) <= tcp_stranger_own_max(holding) / 2;
 }
 
 struct tcp_holding *tcp_account_next(const struct tcp_account *account, struct tcp_holding *giver, uint64_t before)

@@ -18,7 +18,8 @@
 #include "tcp/params/params.h"
 
 enum tcp_class {
-	TCP_KNOWN,			/* in the address vector, or accepted by the application (MSG) */
+	TCP_KNOWN,			/* in the address vector, or accepted by the application (MSG), unless that
+					 * says that it is a stranger (FAB_OPT_STRANGER) */
 	TCP_PROVED,			/* in no address vector; it has proved an authorization key */
 	TCP_STRANGER,			/* neither */
 	TCP_CLASSES,
@@ -37,6 +38,7 @@ struct tcp_holding {
 	uint64_t len[TCP_HELD_KINDS];
 	struct fab_list waits;		/* in account.waiting; linked: the connection is not read */
 	uint8_t class;			/* enum tcp_class */
+	bool layered;			/* a layer above has limits for messages of all strangers (FAB_OPT_STRANGER) */
 };
 
 /* What was refused because a limit was reached, each counted when it happens. */
@@ -118,10 +120,12 @@ void tcp_account_move_left(struct tcp_account *account, enum tcp_class from, enu
 
 /* ---- messages and announcements of strangers ---- */
 
+/* For a stranger of a layer above, that posts as many receives as it wants messages. */
+#define TCP_LAYERED_OWN_MAX	4096
 /* Most bytes of them for one stranger, of FI_TCP_STRANGER_MAX for all. A longer message stays in the socket. */
-static inline uint64_t tcp_stranger_own_max(void)
+static inline uint64_t tcp_stranger_own_max(const struct tcp_holding *holding)
 {
-	return tcp_params.stranger_max / 8;
+	return holding->layered ? TCP_LAYERED_OWN_MAX : tcp_params.stranger_max / 8;
 }
 /* Bytes held for all strangers. */
 uint64_t tcp_account_strangers(const struct tcp_account *account);
@@ -141,13 +145,17 @@ struct tcp_holding *tcp_account_next(const struct tcp_account *account, struct t
 /* ---- answers to strangers ---- */
 
 #define TCP_ANSWERS_MIN	(16 * 1024)	/* bytes that a stranger may leave unread whatever the others do */
+/* That a stranger of a layer above may: each is an account of its own. As much as rxm has of buffers for it. */
+#define TCP_LAYERED_ANSWERS_MAX	(1 << 20)
 
 /* True if so much is owed to all strangers, a quarter of FI_TCP_STRANGER_MAX, and to this one, that it gets no further
  * answer before it has read some. */
 static inline bool tcp_account_owes_enough(const struct tcp_account *account, const struct tcp_holding *holding)
 {
+	uint64_t all = holding->layered ? TCP_LAYERED_ANSWERS_MAX : tcp_params.stranger_max / 4;
+
 	return holding->class == TCP_STRANGER && holding->len[TCP_HELD_ANSWERS] >= TCP_ANSWERS_MIN &&
-	       account->len[TCP_STRANGER][TCP_HELD_ANSWERS] >= tcp_params.stranger_max / 4;
+	       account->len[TCP_STRANGER][TCP_HELD_ANSWERS] >= all;
 }
 
 #endif

@@ -116,6 +116,21 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 	}
 }
 
+/* The peer of a MSG endpoint is a stranger to the layer above, or not. */
+static int set_strange(struct tcp_ep *ep, const void *optval, size_t optlen)
+{
+	bool strange;
+	int ret = fab_setopt_bool(&tcp_prov, &strange, optval, optlen);
+
+	if (ret)
+		return ret;
+	fab_engine_lock(ep->base.engine);
+	ep->strange = strange;
+	tcp_stranger_reclass(ep->conn);
+	fab_engine_unlock(ep->base.engine);
+	return 0;
+}
+
 static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size_t optlen)
 {
 	struct tcp_ep *ep = tcp_ep_of(fid);
@@ -124,6 +139,8 @@ static int ep_setopt(fid_t fid, int level, int optname, const void *optval, size
 		return fab_recv_setopt(&ep->rx->recv, optval, optlen);
 	if (level == FI_OPT_ENDPOINT && optname == FI_OPT_SHARED_MEMORY_PERMITTED)
 		return fab_setopt_bool(&tcp_prov, &ep->shared_memory, optval, optlen);
+	if (level == FI_OPT_ENDPOINT && optname == FAB_OPT_STRANGER && ep->conn)
+		return set_strange(ep, optval, optlen);
 	return fab_ep_setopt(fid, level, optname, optval, optlen);
 }
 

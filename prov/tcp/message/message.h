@@ -279,6 +279,9 @@ void tcp_stall(struct tcp_conn *conn, const uint8_t *buf, size_t len);
 void tcp_stall_gone(struct tcp_conn *conn);
 /* hold: do not read until enough messages are gone, the peer is in the address vector, or the connection ends. */
 void tcp_stranger_hold(struct tcp_conn *conn);
+/* The peer's fi_addr has changed, or ep->strange: give the connection its class, and read again what may be read
+ * now. */
+void tcp_stranger_reclass(struct tcp_conn *conn);
 
 /* The way of a call into this room. */
 #include "tcp/message/post.h"

@@ -26,7 +26,7 @@ static uint64_t unexp_max(const struct tcp_conn *conn)
 {
 	uint64_t max = tcp_params.unexp_max;
 
-	return conn->holding.class == TCP_STRANGER ? fab_min(max, tcp_stranger_own_max()) : max;
+	return conn->holding.class == TCP_STRANGER ? fab_min(max, tcp_stranger_own_max(&conn->holding)) : max;
 }
 
 /* ---- kept messages of collectives, by group: whoever says that a group has failed decides how often ---- */

@@ -41,8 +41,6 @@ void tcp_unexp_leave(struct tcp_unexp *unexp);
 void tcp_unexp_reclass(struct tcp_unexp *unexp, enum tcp_class class);
 /* Continue reading after tcp_stranger_hold(). */
 void tcp_stranger_release(struct tcp_conn *conn);
-/* fi_addr has changed: give the connection its class, and read again what may be read now. */
-void tcp_stranger_reclass(struct tcp_conn *conn);
 
 /* ---- keyed.c ---- */
 

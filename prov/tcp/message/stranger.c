@@ -83,7 +83,8 @@ void tcp_stranger_hold(struct tcp_conn *conn)
 {
 	struct tcp_account *account = &conn->ep->rx->account;
 
-	if (!account->told)
+	/* the layer above says so for all of its endpoints */
+	if (!account->told && !conn->holding.layered)
 		TCP_WARN(FI_LOG_EP_DATA, "messages of peers that are in no address vector take %llu bytes, since no "
 			 "receive is posted for them; no more are read until there is one. The limit is "
 			 "FI_TCP_STRANGER_MAX, %zu bytes, of which one peer gets an eighth\n",

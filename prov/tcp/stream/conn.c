@@ -69,11 +69,13 @@ void tcp_conn_init(struct tcp_conn *conn, struct tcp_ep *ep, const struct tcp_co
 
 void tcp_conn_classify(struct tcp_conn *conn)
 {
-	bool known = conn->ep->base.type == FI_EP_MSG || conn->fi_addr != FI_ADDR_NOTAVAIL;
+	bool is_msg = conn->ep->base.type == FI_EP_MSG;
+	bool known = is_msg ? !conn->ep->strange : conn->fi_addr != FI_ADDR_NOTAVAIL;
 
 	enum tcp_class class = known ? TCP_KNOWN : conn->auth_key ? TCP_PROVED : TCP_STRANGER;
 	bool waits = class == TCP_STRANGER || tcp_conn_reads_nothing(conn);
 
+	conn->holding.layered = is_msg;
 	tcp_account_reclass(&conn->ep->rx->account, &conn->holding, class);
 	fab_source_set_outsider(&conn->src, waits);
 	conn->rx.stage = waits ? TCP_RX_STRANGER_FIRST : FAB_STAGING_LEN;

@@ -118,6 +118,7 @@ struct tcp_ep {
 	uint8_t waits[FAB_OP_COLLECTIVE];	/* by enum fab_op_code: enum tcp_tx_waits of an operation without
 						 * FI_FENCE */
 	bool shared_memory;		/* FI_OPT_SHARED_MEMORY_PERMITTED: new connections may use it */
+	bool strange;			/* MSG: the peer is a stranger to a layer above (FAB_OPT_STRANGER) */
 	uint8_t detours;		/* bits of enum tcp_ep_detour */
 	uint8_t straight_cnt;		/* accesses carried out within a call, since straight_pass */
 	uint32_t straight_pass;		/* a pass of the engine */

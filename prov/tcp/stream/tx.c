@@ -159,7 +159,7 @@ static __attribute__((noinline, cold)) void tx_queue_full(struct tcp_conn *conn,
 		return;
 	tcp_account_refuse(&conn->ep->rx->account, TCP_REFUSED_ANSWERS);
 	tcp_conn_fail(conn, FI_EIO, EPROTO, "a peer that is in no address vector sends more and more requests and "
-		      "reads none of the answers (FI_TCP_STRANGER_MAX)");
+		      "reads none of the answers");
 }
 
 /* ---- completion ---- */
