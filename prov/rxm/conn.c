@@ -120,6 +120,8 @@ void rxm_conn_set_stranger(struct rxm_conn *conn, bool stranger)
 	if (conn->stranger == stranger)
 		return;
 	conn->ep->stranger_cnt += stranger - conn->stranger;
+	conn->ep->poller->stranger_cnt += stranger - conn->stranger;
+	conn->ep->poller->watch |= stranger;
 	conn->stranger = stranger;
 	/* providers that know of no strangers refuse it: all peers have the same share there */
 	if (conn->below)
@@ -591,17 +593,19 @@ static bool is_turned_away(const struct rxm_peer *peer)
 	return true;
 }
 
-static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, size_t len)
+/* False: it is that of a stranger, or of somebody who is refused. */
+static bool request(struct rxm_ep *ep, struct fi_info *info, const void *data, size_t len)
 {
 	struct rxm_peer *peer;
 	union fab_sockaddr from, own = ep->addr;
 	enum verdict verdict;
 	struct rxm_cm_req req;
+	bool known;
 	int ret = 0;
 
 	if (ep->closing || !read_req(ep, info, data, len, &req, &from)) {
 		conn_refuse(ep, info, RXM_REJECT_REFUSED);
-		return;
+		return false;
 	}
 	/* the local address to which the peer connected */
 	if (fab_addr_is_any(&own.sa) && info->src_addr && info->src_addrlen == fab_addr_len(&own.sa)) {
@@ -612,14 +616,14 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 	if (peer && is_further(peer, &req)) {
 		conn_refuse(ep, info, RXM_REJECT_REFUSED);
 		rxm_peer_put(peer);
-		return;
+		return false;
 	}
 	verdict = peer ? conn_decide(peer, &own, &req) : REFUSE;
 	/* a peer in no address vector was freed together with the connection of its previous process */
 	peer = peer ? rxm_peer_of(ep, &from) : NULL;
 	if (!peer) {
 		conn_refuse(ep, info, RXM_REJECT_UNSPEC);
-		return;
+		return false;
 	}
 	if (verdict == ACCEPT && is_turned_away(peer))
 		verdict = REFUSE;
@@ -629,11 +633,13 @@ static void request(struct rxm_ep *ep, struct fi_info *info, const void *data, s
 		ret = accept_from(peer, info, &req, verdict);
 	if (verdict == INQUIRE)
 		inquire(peer);		/* behind the refusal: a peer that is refused accepts */
+	known = peer->fi_addr != FI_ADDR_NOTAVAIL && (verdict == ACCEPT || verdict == ACCEPT_INBOUND);
 	/* this end's own attempt may have been dropped in favour of the request */
 	if (ret)
 		rxm_peer_again(peer, -ret, CANNOT_ACCEPT);
 	else
 		rxm_peer_put(peer);
+	return known;
 }
 
 /* ---- events ---- */
@@ -738,8 +744,10 @@ bool rxm_conn_event(struct rxm_poller *poller)
 		struct fi_eq_cm_entry cm;
 		uint8_t room[sizeof(struct fi_eq_cm_entry) + 256];
 	} entry;
+	uint64_t begun;
 	void *owner;
 	uint32_t event;
+	bool known;
 	ssize_t ret;
 
 	if (poller->eq_lost || poller->ending)
@@ -754,8 +762,11 @@ bool rxm_conn_event(struct rxm_poller *poller)
 	owner = entry.cm.fid->context;
 	switch (event) {
 	case FI_CONNREQ:
-		request(owner, entry.cm.info, entry.cm.data, (size_t) ret - sizeof(entry.cm));
+		begun = fab_now_ns();
+		known = request(owner, entry.cm.info, entry.cm.data, (size_t) ret - sizeof(entry.cm));
 		fi_freeinfo(entry.cm.info);
+		if (!known)
+			rxm_poller_stranger_asked(poller, fab_now_ns() - begun);
 		break;
 	case FI_CONNECTED:
 		connected(owner, entry.cm.data, (size_t) ret - sizeof(entry.cm));

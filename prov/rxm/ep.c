@@ -226,7 +226,7 @@ static void rxm_ep_stop(struct rxm_ep *ep)
 	fab_av_unwatch(ep->base.bound.av, &ep->watch);
 	fab_engine_lock(ep->base.engine);
 	if (fab_engine_is_inherited(ep->base.engine)) {
-		ep->poller->odd = true;
+		ep->poller->odd = ep->poller->watch = true;
 		ep->poller->lost = FI_ECANCELED;	/* the connections are the parent's: nothing of them is read */
 		ep->poller->reading = false;		/* by a thread of the parent */
 	} else {

@@ -412,6 +412,12 @@ struct rxm_poller {
 	unsigned registering;		/* threads that do so, without the lock */
 	int lost;			/* positive FI_E*: cq has failed and is not read any more; 0: it works */
 	bool odd;			/* lost, or domain->has_device: calls look closer */
+	bool watch;			/* lost, or there are strangers, or have been: read_cq() looks closer */
+	unsigned stranger_cnt;		/* connections with strangers */
+	uint64_t stranger_ns;		/* when one was last seen, or asked for a connection */
+	uint64_t heard_ns;		/* when known peers had completions last, as far as watched; 0: never */
+	uint64_t rest_ns;		/* no events are read before, since those of strangers took long; 0: they are */
+	struct fab_timer rest;		/* the end of that, where threads sleep */
 	struct fab_list eps;		/* struct rxm_ep.poller_link */
 	/* A connection whose end was read from the event queue, or NULL. It ends as soon as the completion queue has
 	 * been read until it was empty. No more events are read before that. */

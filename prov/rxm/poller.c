@@ -33,9 +33,42 @@
 #define CLOCK_EVERY	4		/* passes between clock readings, which check whether ... */
 #define EVENTS_NS	1000000		/* ... this time has passed since the event queue was read */
 #define AGAIN_NS	1000000		/* to the next try of what is stuck with nothing under way */
+#define BUSY_NS		1000000		/* known peers that had a completion within this time are busy: strangers rest */
+#define REST		7		/* times that what strangers have asked for took */
+#define REST_MAX_NS	100000000
+#define WATCH_NS	1000000000	/* after the last stranger */
 #define LOOK_MS		10		/* poll interval for sleeping threads without descriptors */
 
 static bool read_cq(struct rxm_poller *poller);
+
+/* ---- strangers ---- */
+
+/* True if no events are to be read yet. */
+static __attribute__((noinline, cold)) bool is_resting(struct rxm_poller *poller)
+{
+	if (fab_now_ns() < poller->rest_ns)
+		return true;
+	poller->rest_ns = 0;
+	return false;
+}
+
+/* The descriptor stays readable meanwhile, and must wake nobody; a timer does. */
+void rxm_poller_stranger_asked(struct rxm_poller *poller, uint64_t took_ns)
+{
+	uint64_t now = fab_now_ns();
+
+	poller->watch = true;
+	poller->stranger_ns = now;
+	if (!took_ns || !poller->heard_ns || now - poller->heard_ns > BUSY_NS)
+		return;
+	poller->rest_ns = now + fab_min(REST * took_ns, (uint64_t) REST_MAX_NS);
+	if (!poller->wakes)
+		return;
+	fab_source_mod(&poller->eq_src, 0);
+	fab_timer_start(poller->engine, &poller->rest, poller->rest_ns);
+}
+
+/* ---- events ---- */
 
 /* Read up to `most` events. If a connection ends, stop until the completion queue has been read, here or by the
  * read_cq() that called this. */
@@ -43,12 +76,14 @@ static bool take_events(struct rxm_poller *poller, int most)
 {
 	int cnt = 0;
 
-	while (cnt < most && rxm_conn_event(poller)) {
+	if (__builtin_expect(poller->rest_ns != 0, 0) && is_resting(poller))
+		return false;
+	while (cnt < most && !poller->rest_ns && rxm_conn_event(poller)) {
 		cnt++;
 		if (poller->ending)
 			read_cq(poller);
 	}
-	poller->more_events = cnt == most;
+	poller->more_events = cnt == most || poller->rest_ns;
 	return cnt;
 }
 
@@ -71,7 +106,8 @@ static inline bool take_shared(struct rxm_poller *poller, struct rxm_rx *rx, str
 	return true;
 }
 
-static void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged_entry *entry)
+static inline __attribute__((always_inline))
+void take_completion(struct rxm_poller *poller, const struct fi_cq_tagged_entry *entry)
 {
 	struct rxm_ctx *ctx = entry->op_context;
 	struct rxm_rx *rx;
@@ -108,7 +144,7 @@ void rxm_poller_lose(struct rxm_poller *poller, const char *queue, int err)
 		 "end with that error, and the endpoints accept no new ones: close them and open others\n", queue,
 		 fi_strerror(err));
 	poller->lost = err;
-	poller->odd = true;
+	poller->odd = poller->watch = true;
 	fab_source_mod(&poller->cq_src, 0);
 	fab_list_for_each(&poller->eps, link)
 		rxm_ep_lost(fab_container(link, struct rxm_ep, poller_link), err);
@@ -214,34 +250,120 @@ static bool is_all(const struct rxm_poller *poller, ssize_t cnt)
 	return cnt >= 0 && cnt < BATCH && !poller->ending && !poller->wakes && fab_list_empty(&poller->gone);
 }
 
-static bool read_cq(struct rxm_poller *poller)
+/* The connection that a completion is of, as far as it is known; or NULL. */
+static const struct rxm_conn *conn_of(const struct fi_cq_tagged_entry *entry)
+{
+	const struct rxm_ctx *ctx = entry->op_context;
+	const struct rxm_tx *tx;
+	const struct rxm_rx *rx;
+
+	if (!ctx)
+		return NULL;
+	if (ctx->kind == RXM_CTX_TX) {
+		tx = fab_container(ctx, struct rxm_tx, ctx);
+		return tx->gone || (entry->flags & FI_REMOTE_WRITE) ? NULL : tx->conn;
+	}
+	rx = fab_container(ctx, struct rxm_rx, ctx);
+	return rx->shared ? entry->buf : rx->conn;
+}
+
+/* What a pass has found, while there are strangers. */
+struct watched {
+	bool known;			/* a completion of a known peer */
+	uint64_t took_ns;		/* to handle those of strangers */
+};
+
+static __attribute__((noinline))
+void take_watched(struct rxm_poller *poller, const struct fi_cq_tagged_entry *entry, struct watched *watched)
+{
+	const struct rxm_conn *conn = conn_of(entry);
+	bool strange = conn && conn->stranger;
+	uint64_t begun = strange ? fab_now_ns() : 0;
+
+	watched->known |= conn && !strange;
+	take_completion(poller, entry);
+	watched->took_ns += strange ? fab_now_ns() - begun : 0;
+}
+
+static void end_watched(struct rxm_poller *poller, struct watched *watched)
+{
+	bool strange = poller->ending->stranger;
+	uint64_t begun = fab_now_ns();
+
+	rxm_conn_ended(poller);
+	watched->took_ns += strange ? fab_now_ns() - begun : 0;
+}
+
+enum below {
+	EMPTY,				/* a read has found nothing */
+	ENOUGH,				/* all that there was was read, without one */
+	MORE,				/* or unknown */
+};
+
+/* Read completions, up to a bound. watched: see read_watched(). */
+static inline __attribute__((always_inline))
+enum below read_below(struct rxm_poller *poller, struct watched *watched, bool *any)
 {
 	struct fi_cq_tagged_entry entry[BATCH];
-	bool any = false, empty = false;
 
-	if (poller->reading)
-		return false;
-	poller->reading = true;
-	for (int left = rxm_params.comp_max; left > 0 && !poller->lost; left -= BATCH) {
+	for (int left = rxm_params.comp_max; left > 0 && !(watched ? poller->lost : poller->watch); left -= BATCH) {
 		ssize_t cnt = fi_cq_read(poller->cq, entry, BATCH);
 
 		if (cnt == -FI_EAGAIN) {
-			empty = !poller->ending;
-			if (empty)
-				break;
-			rxm_conn_ended(poller);
+			if (!poller->ending)
+				return EMPTY;
+			if (watched)
+				end_watched(poller, watched);
+			else
+				rxm_conn_ended(poller);
 		}
-		any = true;
-		for (ssize_t n = 0; n < cnt; n++)
-			take_completion(poller, &entry[n]);
+		*any = true;
+		for (ssize_t n = 0; n < cnt; n++) {
+			if (watched)
+				take_watched(poller, &entry[n], watched);
+			else
+				take_completion(poller, &entry[n]);
+		}
 		if (cnt == -FI_EAVAIL)
 			take_error(poller);
 		else if (cnt < 0 && cnt != -FI_EAGAIN)
 			lose(poller, (int) -cnt);
 		else if (is_all(poller, cnt))
-			break;
+			return ENOUGH;
 	}
-	if ((empty || poller->lost) && !fab_list_empty(&poller->gone))
+	return MORE;
+}
+
+/* The same while there are strangers, or the queue has failed. What strangers' completions take here is part of their
+ * time below, where they wait for their turns. */
+static __attribute__((noinline)) enum below read_watched(struct rxm_poller *poller, bool *any)
+{
+	struct watched watched = { 0 };
+	enum below left = read_below(poller, &watched, any);
+	uint64_t now = fab_now_ns();
+
+	if (watched.known)
+		poller->heard_ns = now;
+	if (watched.took_ns)
+		fi_control(&poller->cq->fid, FAB_CONTROL_STRANGERS_TOOK, &watched.took_ns);
+	if (poller->stranger_cnt)
+		poller->stranger_ns = now;
+	poller->watch = poller->lost || now - poller->stranger_ns < WATCH_NS;
+	return poller->lost ? EMPTY : left;
+}
+
+static bool read_cq(struct rxm_poller *poller)
+{
+	enum below left;
+	bool any = false;
+
+	if (poller->reading)
+		return false;
+	poller->reading = true;
+	left = read_below(poller, NULL, &any);
+	if (left == MORE && poller->watch)
+		left = read_watched(poller, &any);
+	if (left == EMPTY && !fab_list_empty(&poller->gone))
 		rxm_conn_reap(poller);
 	poller->srx_taken = 0;
 	poller->reading = false;
@@ -335,6 +457,16 @@ static void wake_sleepers(struct rxm_poller *poller)
 		fab_timer_start(poller->engine, &poller->look, fab_now_ns() + LOOK_MS * 1000000ULL);
 }
 
+static void rest_fire(struct fab_timer *timer)
+{
+	struct rxm_poller *poller = fab_container(timer, struct rxm_poller, rest);
+
+	poller->rest_ns = 0;
+	if (!poller->eq_lost)
+		fab_source_mod(&poller->eq_src, EPOLLIN);
+	take_events(poller, EVENTS_MAX);
+}
+
 static void look_fire(struct fab_timer *timer)
 {
 	rxm_poller_run(fab_container(timer, struct rxm_poller, look));
@@ -352,7 +484,8 @@ static bool poll_for_sleepers(struct rxm_poller *poller)
 	if (rxm_poller_run(poller))
 		return true;
 	any = take_events(poller, EVENTS_MAX);
-	if (!poller->wakes || fi_trywait(poller->fabric, fids, fab_countof(fids)) != -FI_EAGAIN)
+	/* events of strangers wait for their time */
+	if (!poller->wakes || fi_trywait(poller->fabric, fids, poller->rest_ns ? 1 : (int) fab_countof(fids)) != -FI_EAGAIN)
 		return any;
 	any |= take_events(poller, EVENTS_MAX);
 	return read_cq(poller) || any;
@@ -426,6 +559,7 @@ static void rxm_poller_start(struct rxm_poller *poller, bool over_device)
 	poller->fn.poll = poll_below;
 	fab_timer_init(&poller->look, look_fire);
 	fab_timer_init(&poller->again, again_fire);
+	fab_timer_init(&poller->rest, rest_fire);
 	fab_engine_lock(poller->engine);
 	fab_poll_add(poller->engine, &poller->fn);
 	if (!over_device)
@@ -471,6 +605,7 @@ static void poller_close(struct rxm_poller *poller)
 	fab_source_del(&poller->eq_src);
 	fab_timer_stop(&poller->look);
 	fab_timer_stop(&poller->again);
+	fab_timer_stop(&poller->rest);
 	fab_poll_del(poller->engine, &poller->fn);
 	rxm_poller_settle(poller);
 	fab_engine_unlock(poller->engine);

@@ -31,6 +31,10 @@ void rxm_poller_settle(struct rxm_poller *poller);
 /* A queue below, "completion" or "event", has failed with err: the endpoints of the poller are lost. Lock held. */
 void rxm_poller_lose(struct rxm_poller *poller, const char *queue, int err);
 
+/* A request for a connection has taken so many nanoseconds, and was not that of a known peer. While known peers have
+ * completions, no event is read for seven times as long. Lock held. */
+void rxm_poller_stranger_asked(struct rxm_poller *poller, uint64_t took_ns);
+
 /* ---- srx.c: lock held, except in open and close ---- */
 
 /* Open the shared receives of a new poller, if the provider below has what they need and FI_OFI_RXM_USE_SRX permits;

@@ -68,6 +68,9 @@ void want_known(const struct sockaddr_in *addr);
 
 /* ---- peers.c: bodies of processes ---- */
 
+/* False: this build has not the provider. */
+bool is_built(enum kind kind);
+
 /* Serves until it is killed. */
 _Noreturn void serve(enum kind kind);
 /* Sends until it is killed, 16 messages at a time, each to be delivered. */

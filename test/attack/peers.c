@@ -55,15 +55,32 @@ static const struct {
 	[DGRAM] = { "udp", FI_EP_DGRAM, FI_MSG },
 };
 
-static struct fi_info *info_for(enum kind kind, const struct sockaddr_in *dest)
+static struct fi_info *hints_for(enum kind kind)
 {
-	struct fi_info *hints = fi_allocinfo(), *info;
-	const char *node = "127.0.0.1";
+	struct fi_info *hints = fi_allocinfo();
 
 	hints->ep_attr->type = of[kind].type;
 	hints->caps = of[kind].caps;
 	hints->addr_format = FI_SOCKADDR_IN;
 	hints->fabric_attr->prov_name = strdup(of[kind].prov);
+	return hints;
+}
+
+bool is_built(enum kind kind)
+{
+	struct fi_info *hints = hints_for(kind), *info = NULL;
+	int ret = fi_getinfo(FI_VERSION(2, 6), NULL, NULL, 0, hints, &info);
+
+	fi_freeinfo(hints);
+	fi_freeinfo(info);
+	return !ret;
+}
+
+static struct fi_info *info_for(enum kind kind, const struct sockaddr_in *dest)
+{
+	struct fi_info *hints = hints_for(kind), *info;
+	const char *node = "127.0.0.1";
+
 	if (dest) {
 		hints->dest_addrlen = sizeof(*dest);
 		hints->dest_addr = malloc(sizeof(*dest));

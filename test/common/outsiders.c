@@ -26,10 +26,11 @@ struct guest {
 	unsigned order;			/* when it was served last */
 	uint32_t events;		/* with which it was served last */
 	bool reads;
+	uint64_t above_ns;		/* what a layer above spends on it then */
 	struct guest *kill;		/* taken out when this one is served */
 };
 
-static uint64_t clock_ns, outsiders_ns;
+static uint64_t clock_ns, outsiders_ns, above_ns;
 static unsigned served;
 
 static void spend(uint64_t ns)
@@ -43,6 +44,8 @@ static void guest_serve(struct guest *guest)
 	spend(guest->cost_ns);
 	if (guest->src.outsider)
 		outsiders_ns += guest->cost_ns;
+	if (guest->src.outsider)
+		above_ns += guest->above_ns;
 	guest->cnt++;
 	guest->order = ++served;
 }
@@ -149,6 +152,34 @@ static void they_share_an_eighth_beside_others(void **state)
 		check_served_alike();
 		close_all();
 	}
+}
+
+/* What a layer above spends on them behind each pass is part of their eighth. */
+static void what_is_spent_above_counts(void **state)
+{
+	uint64_t begun_ns;
+
+	(void) state;
+	guest_open(&known, false, 20000);
+	guest_write(&known);
+	pass_for(1000000);
+	open_strangers(2000);
+	for (int i = 0; i < CNT; i++)
+		strangers[i].above_ns = 8000;
+	outsiders_ns = above_ns = 0;
+	begun_ns = clock_ns;
+	while (clock_ns < begun_ns + 200000000) {
+		uint64_t before_ns = above_ns;
+
+		fab_engine_last_look(&engine);
+		if (above_ns == before_ns)
+			continue;
+		spend(above_ns - before_ns);
+		fab_engine_outsiders_took(&engine, above_ns - before_ns);
+	}
+	print_message("# %u of 1000\n", (unsigned) ((outsiders_ns + above_ns) / 200000));
+	assert_in_range(outsiders_ns + above_ns, 180000000 / 8, 230000000 / 8);
+	close_all();
 }
 
 /* The known one has nothing: nobody has to wait. */
@@ -471,6 +502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(they_share_an_eighth_beside_others),
+		TEST(what_is_spent_above_counts),
 		TEST(alone_they_have_all),
 		TEST(others_are_looked_at_in_between),
 		TEST(others_are_served_first),

@@ -104,10 +104,10 @@ static bool has_answer(int fd)
 	return poll(&pfd, 1, 0) == 1;
 }
 
-static void peer_open(unsigned i)
+/* It has asked for a connection. */
+static void peer_ask(unsigned i)
 {
 	const struct raw_request req = raw_request_of((uint16_t) (PORT + i), false, 1);
-	struct raw_answer answer;
 	struct sockaddr_in addr;
 	size_t len = sizeof(addr);
 	int size = 16384;
@@ -117,6 +117,13 @@ static void peer_open(unsigned i)
 	setsockopt(peer[i].fd, SOL_SOCKET, SO_SNDBUF, &size, sizeof(size));
 	OK(connect(peer[i].fd, (const struct sockaddr *) &addr, sizeof(addr)));
 	assert_int_equal(send(peer[i].fd, &req, sizeof(req), 0), sizeof(req));
+}
+
+static void peer_open(unsigned i)
+{
+	struct raw_answer answer;
+
+	peer_ask(i);
 	rig_wait(has_answer(peer[i].fd), look());
 	assert_int_equal(recv(peer[i].fd, &answer, sizeof(answer), 0), sizeof(answer));
 	assert_int_equal(answer.hdr.type, TCP_CM_CONNRESP);
@@ -140,6 +147,12 @@ static void pour(unsigned i)
 			one->at = (one->at + (size_t) ret) % sizeof(msg);
 		}
 	} while (ret > 0);
+}
+
+static void pour_and_look(unsigned i)
+{
+	pour(i);
+	look();
 }
 
 static void keep_all_busy(void)
@@ -222,6 +235,50 @@ static void have_a_part_together(void **state)
 	all_close(PEERS);
 }
 
+static unsigned conn_cnt(void)
+{
+	return rxm_ep_of(&hub->fid)->conn_cnt;
+}
+
+/* A clock that goes on when it is read, and not otherwise. */
+static uint64_t read_now_ns(void)
+{
+	static uint64_t now_ns;
+
+	now_ns = now_ns ? now_ns + STEP_NS / 10 : real_clock->now_ns();
+	return now_ns;
+}
+
+static const struct fab_clock_ops read_clock = { read_now_ns, step_random64 };
+
+/* Requests of strangers are looked at one at a time, beside a known peer that has data, and it has the time between two
+ * of them. */
+static void requests_wait_for_their_time(void **state)
+{
+	unsigned looks = 0;
+
+	(void) state;
+	all_open(2, 1);
+	for (unsigned i = 0; i < RECVS; i++)
+		post(&recvs[i]);
+	real_clock = fab_clock;
+	fab_clock = &read_clock;
+	for (unsigned i = 2; i < PEERS; i++)
+		peer_ask(i);
+	while (conn_cnt() < PEERS) {
+		unsigned before = conn_cnt();
+
+		pour_and_look(0);
+		looks++;
+		assert_in_range(conn_cnt(), before, before + 1);
+	}
+	fab_clock = real_clock;
+	print_message("# %u looks for %u requests, with %u messages\n", looks, PEERS - 2, cnt[0]);
+	assert_true(looks >= 3 * (PEERS - 2));
+	assert_true(cnt[0] >= looks / 2);
+	all_close(PEERS);
+}
+
 /* ---- memory ---- */
 
 #define KEPT_MAX	(1 << 20)
@@ -235,12 +292,6 @@ static const struct tcp_conn *below(void)
 	return fab_container(fab_ep_of(&conn->below->fid), struct tcp_ep, base)->conn;
 }
 
-static void pour_and_look(void)
-{
-	pour(0);
-	look();
-}
-
 /* Messages of a stranger beyond what rxm keeps stay where they are, and come when there are receives. */
 static void nothing_is_kept_below(void **state)
 {
@@ -249,9 +300,9 @@ static void nothing_is_kept_below(void **state)
 	(void) state;
 	rxm_params.stranger_max = KEPT_MAX;
 	all_open(1, 0);
-	rig_wait(rxm_ep_of(&hub->fid)->stranger_len >= KEPT_MAX, pour_and_look());
+	rig_wait(rxm_ep_of(&hub->fid)->stranger_len >= KEPT_MAX, pour_and_look(0));
 	for (int i = 0; i < PASSES; i++)
-		pour_and_look();
+		pour_and_look(0);
 	sent = peer[0].sent;
 	print_message("# %u messages, of which %llu bytes are kept below\n", sent,
 		      (unsigned long long) below()->holding.len[TCP_HELD_MESSAGES]);
@@ -288,6 +339,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(have_a_part_together),
+		cmocka_unit_test(requests_wait_for_their_time),
 		cmocka_unit_test(nothing_is_kept_below),
 		cmocka_unit_test(class_follows_the_vector),
 	};

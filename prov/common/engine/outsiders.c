@@ -33,6 +33,15 @@ bool fab_engine_turn_is_over(const struct fab_engine *engine)
 	return fab_now_ns() >= engine->outsiders.turn_end_ns;
 }
 
+void fab_engine_outsiders_took(struct fab_engine *engine, uint64_t ns)
+{
+	struct fab_engine_outsiders *all = &engine->outsiders;
+	uint64_t now = fab_now_ns();
+
+	if (all->rationed)
+		all->rest_ns = fab_min(fab_max(all->rest_ns, now) + REST * ns, now + REST_MAX_NS);
+}
+
 /* ---- the line ---- */
 
 static void line_join(struct fab_source *src, uint32_t events)

@@ -389,6 +389,12 @@ static int cq_control(struct fid *fid, int command, void *arg)
 
 	if (command == FI_EXPORT_FID)
 		return fab_domain_lend(cq->domain, fid, arg);
+	if (command == FAB_CONTROL_STRANGERS_TOOK) {
+		fab_engine_lock(cq->wait.engine);
+		fab_engine_outsiders_took(cq->wait.engine, *(const uint64_t *) arg);
+		fab_engine_unlock(cq->wait.engine);
+		return 0;
+	}
 	return fab_wait_control(&cq->wait, command, arg);
 }
 

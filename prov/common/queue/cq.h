@@ -24,6 +24,10 @@ struct fab_domain;
 struct fab_cq_err;
 struct fid_peer_cq;
 
+/* A command of fi_control() for a layer above, with a pointer to uint64_t: so many nanoseconds it has spent on what
+ * strangers (FAB_OPT_STRANGER) have sent through this queue. They wait for that as if it were a turn of theirs. */
+#define FAB_CONTROL_STRANGERS_TOOK	0x66616202
+
 #define FAB_CQ_AHEAD	64		/* entries; a power of 2 */
 
 /*
