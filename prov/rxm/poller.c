@@ -33,7 +33,7 @@
 #define CLOCK_EVERY	4		/* passes between clock readings, which check whether ... */
 #define EVENTS_NS	1000000		/* ... this time has passed since the event queue was read */
 #define AGAIN_NS	1000000		/* to the next try of what is stuck with nothing under way */
-#define BUSY_NS		1000000		/* known peers that had a completion within this time are busy: strangers rest */
+#define BUSY_NS		1000000		/* since a known peer had a completion: it is busy, and strangers rest */
 #define REST		7		/* times that what strangers have asked for took */
 #define REST_MAX_NS	100000000
 #define WATCH_NS	1000000000	/* after the last stranger */
@@ -477,6 +477,7 @@ static void look_fire(struct fab_timer *timer)
 static bool poll_for_sleepers(struct rxm_poller *poller)
 {
 	struct fid *fids[] = { &poller->cq->fid, &poller->eq->fid };
+	int fid_cnt = fab_countof(fids);
 	bool any;
 
 	if (!poller->wakes)
@@ -484,8 +485,9 @@ static bool poll_for_sleepers(struct rxm_poller *poller)
 	if (rxm_poller_run(poller))
 		return true;
 	any = take_events(poller, EVENTS_MAX);
-	/* events of strangers wait for their time */
-	if (!poller->wakes || fi_trywait(poller->fabric, fids, poller->rest_ns ? 1 : (int) fab_countof(fids)) != -FI_EAGAIN)
+	if (poller->rest_ns)
+		fid_cnt--;		/* the timer wakes for events */
+	if (!poller->wakes || fi_trywait(poller->fabric, fids, fid_cnt) != -FI_EAGAIN)
 		return any;
 	any |= take_events(poller, EVENTS_MAX);
 	return read_cq(poller) || any;

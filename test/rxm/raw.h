@@ -41,8 +41,12 @@ static inline struct raw_request raw_request_of(uint16_t port, bool ext, uint64_
 
 struct raw_frame {
 	struct tcp_hdr hdr;
-	struct rxm_pkt pkt;
+	struct {			/* struct rxm_pkt, without what follows */
+		struct rxm_ctrl_hdr ctrl;
+		struct rxm_op_hdr op;
+	} pkt;
 };
+_Static_assert(sizeof(struct raw_frame) == sizeof(struct tcp_hdr) + sizeof(struct rxm_pkt), "no gaps");
 
 /* A packet with len bytes behind its headers. */
 static inline struct raw_frame raw_frame_of(enum rxm_type type, enum rxm_op op, uint64_t tag, size_t len)

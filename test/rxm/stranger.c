@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * Peers in no address vector of an endpoint of tcp;ofi_rxm: the endpoints of tcp below learn that they are strangers, so
- * that these have the time of strangers, and nothing is kept of them below. The peers are plain sockets, which send
+ * Peers in no address vector of an endpoint of tcp;ofi_rxm: the endpoints of tcp below learn that they are strangers,
+ * so that these have the time of strangers, and nothing is kept of them below. The peers are plain sockets, which send
  * whatever the other end reads.
  */
 #include "base/unit.h"

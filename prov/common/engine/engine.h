@@ -333,8 +333,8 @@ static inline bool fab_engine_rations(const struct fab_engine *engine)
 {
 	return engine->outsiders.rationed;
 }
-/* A layer above has spent ns more on what outsiders have sent. They wait for that as after a turn that took so long. Lock
- * held. */
+/* A layer above has spent ns more on what outsiders have sent. They wait for that as after a turn that took so long.
+ * Lock held. */
 void fab_engine_outsiders_took(struct fab_engine *engine, uint64_t ns);
 /* For an outsider in a loop: true if it should go on in its next turn. Lock held. */
 bool fab_engine_turn_is_over(const struct fab_engine *engine);
