@@ -12,12 +12,12 @@
 
 #define TEXT(field)	make_text(field, sizeof(field))
 
-/* End a text, and replace what a terminal must not see. */
+/* End a text, and replace what a terminal must not see: some take bytes above 127 for controls. */
 static void make_text(char *text, size_t size)
 {
 	text[size - 1] = 0;
 	for (; *text; text++)
-		if (*text < ' ' || *text == 127)
+		if ((unsigned char) *text < ' ' || (unsigned char) *text >= 127)
 			*text = '?';
 }
 

@@ -178,6 +178,24 @@ static void rubbish_does_no_harm(void **state)
 	free(page);
 }
 
+/* No byte of a text can control a terminal. */
+static void text_is_printable(void **state)
+{
+	struct fi_stats_page *page = calloc(2, sizeof(*page));
+	struct fi_stats_verdict verdict;
+	static char text[65536];
+
+	(void) state;
+	make_pages(page);
+	for (int i = 0; i < 2; i++)
+		memset(page[i].header.command, 0x9b, sizeof(page[i].header.command));
+	memset(page[0].peer[0].addr, 0x85, sizeof(page[0].peer[0].addr));
+	explain(page, text, sizeof(text), &verdict);
+	for (const char *at = text; *at; at++)
+		assert_true(*at == '\n' || (*at >= ' ' && *at < 127));
+	free(page);
+}
+
 static void object_hands_out_the_page(void **state)
 {
 	struct fi_ops_stats *ops;
@@ -211,6 +229,7 @@ int main(void)
 		cmocka_unit_test(pages_that_cannot_be_read_are_counted),
 		cmocka_unit_test(nonsense_is_told),
 		cmocka_unit_test(rubbish_does_no_harm),
+		cmocka_unit_test(text_is_printable),
 		cmocka_unit_test(object_hands_out_the_page),
 		cmocka_unit_test(times_do_not_overflow),
 	};
