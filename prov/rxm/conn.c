@@ -586,6 +586,7 @@ static bool is_turned_away(const struct rxm_peer *peer)
 	if (ep->stranger_len < rxm_params.stranger_max && ep->stranger_cnt < rxm_params.stranger_conn &&
 	    (!ep->domain->has_files || ep->conn_cnt < fab_file_limit() / 8 * 5))
 		return false;
+	peer->ep->refused_cnt++;
 	RXM_WARN(FI_LOG_EP_CTRL, "%u peers that are in no address vector are connected, and %zu bytes of messages of "
 		 "such peers wait for receives; further ones have to wait. Limits are FI_OFI_RXM_STRANGER_CONN, "
 		 "FI_OFI_RXM_STRANGER_MAX, and over tcp five eighths of ulimit -n\n", ep->stranger_cnt,

@@ -279,6 +279,7 @@ static int ep_close(struct fid *fid)
 	flush_receives(ep, FI_ECANCELED);
 	fab_coll_fini(&ep->base);
 	drop_orphans(ep);
+	rxm_account_end(ep);
 	fab_engine_unlock(ep->base.engine);
 	fab_recv_fini(&ep->recv);
 	rxm_bufs_fini(&ep->small);

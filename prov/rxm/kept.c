@@ -26,6 +26,7 @@ static void kept_charge(struct rxm_kept *kept, size_t len)
 {
 	kept->cost += len;
 	kept->conn->kept_len += len;
+	kept->ep->kept_len += len;
 	kept->ep->stranger_len += kept->stranger ? len : 0;
 }
 
@@ -62,6 +63,7 @@ void rxm_kept_free(struct rxm_kept *kept)
 	uint32_t owes = kept->no_credit;
 
 	kept_set_stranger(kept, false);
+	kept->ep->kept_len -= kept->cost;
 	if (conn) {
 		conn->kept_len -= kept->cost;
 		conn->kept_cnt--;

@@ -429,6 +429,16 @@ struct rxm_poller {
 	bool eq_lost;
 };
 
+/* Figures of the process to which each endpoint adds its part: account.c. */
+enum rxm_figure {
+	RXM_HELD_KNOWN,			/* bytes of unexpected messages: of peers in the address vector */
+	RXM_HELD_STRANGERS,		/* ... and of others */
+	RXM_HELD_BUFFERS,		/* bytes of packet buffers */
+	RXM_HELD_CONNS,			/* connections with peers in no address vector */
+	RXM_REFUSED,			/* requests of such peers that were refused since there were too many */
+	RXM_FIGURES
+};
+
 struct rxm_ep {
 	struct fab_ep base;
 	struct rxm_domain *domain;
@@ -452,7 +462,10 @@ struct rxm_ep {
 	size_t by_addr_cnt;
 	struct fab_list conns;
 	unsigned conn_cnt, stranger_cnt;	/* in conns, and of these with strangers */
-	size_t stranger_len;		/* bytes of messages of strangers that are kept; some have gone */
+	size_t kept_len;		/* bytes of messages that are kept, also of peers that have gone */
+	size_t stranger_len;		/* those of them of strangers */
+	uint64_t refused_cnt;		/* requests of strangers, since there were too many */
+	uint64_t shown[RXM_FIGURES];	/* what this endpoint has added to the figures of the process */
 	struct fab_table orphans;	/* struct rxm_kept.orphan: connections have ended; by address */
 	struct fab_pace pace;		/* bounds the attempts to connect at a time */
 	unsigned making;		/* connections being made */

@@ -81,6 +81,13 @@ static inline enum fi_stats_peer_kind rxm_kind_of(const struct rxm_tx *app)
 	return app->code <= FAB_OP_CSEND ? FI_STATS_PEER_MESSAGE : FI_STATS_PEER_ACCESS;
 }
 
+/* ---- account.c: lock held ---- */
+
+/* Write what the endpoint, which is enabled, holds for peers to the page of the process. */
+void rxm_account_show(struct rxm_ep *ep);
+/* It holds nothing any more. */
+void rxm_account_end(struct rxm_ep *ep);
+
 /* ---- coll.c: lock held ---- */
 
 /* How the collectives of prov/common send and receive over rxm. */

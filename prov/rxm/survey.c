@@ -250,6 +250,7 @@ static uint64_t survey_look(struct fab_survey *survey)
 
 	fab_table_any(&ep->peers, look_at, &look);
 	fab_recv_survey(&ep->recv, ep->base.stats, record_of_source);
+	rxm_account_show(ep);
 	if (ep->base.coll)
 		look.cnt += fab_coll_survey(ep->base.coll, record_of_member);
 	return look.cnt;

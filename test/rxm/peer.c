@@ -6,10 +6,14 @@
 #include "rxm/rig.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "base/clock.h"
 #include "rxm/rxm.h"
+#include "stats.h"
+#include "stats_why.h"
 
 #define NO_KEY	0x123456789abcdefULL	/* of no memory */
 
@@ -720,6 +724,56 @@ static void one_does_not_stop_the_others(void **state)
 	rxm_params.stranger_max = RXM_STRANGER_MAX;
 }
 
+static uint64_t figure(const char *name)
+{
+	return *fab_stats_figure(&rxm_prov, name, FI_STATS_GAUGE);
+}
+
+/* fi_why says so of this process. */
+static void check_told(const char *name, uint64_t value)
+{
+	const struct fi_stats_source own = { fab_stats_page(), sizeof(struct fi_stats_page), fab_ticks(), fab_now_ns(),
+					     'R' };
+	struct fi_stats_verdict verdict;
+	char text[16384], said[128];
+
+	fab_stats_explain(&own, 1, 1, 0, FI_STATS_FORM_TEXT, text, sizeof(text), &verdict);
+	snprintf(said, sizeof(said), " %s %llu", name, (unsigned long long) value);
+	if (!strstr(text, said))
+		fail_msg("'%s' does not say '%s'", text, said);
+}
+
+/* What is held for peers is in the page of the process, and goes when it does. */
+static void what_is_held_is_shown(void **state)
+{
+	struct rig rig;
+	struct rxm_ep *ep;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	ep = rxm_ep_of(&rig.ep->fid);
+	send_long(&rig);
+	catch_up(&rig);
+	rxm_account_show(ep);
+	assert_in_range(figure("rxm_messages_held_known_bytes"), RXM_EAGER_MAX, RXM_EAGER_MAX + 4096);
+	assert_int_equal(figure("rxm_messages_held_strangers_bytes"), 0);
+	check_told("rxm_messages_held_known_bytes", figure("rxm_messages_held_known_bytes"));
+	assert_in_range(figure("rxm_buffers_held_bytes"), 64 * RXM_EAGER_MAX, 65 * RXM_EAGER_MAX);
+	OK(fi_av_remove(rig.av, &rig.peer, 1, 0));
+	rxm_account_show(ep);
+	assert_int_equal(figure("rxm_messages_held_known_bytes"), 0);
+	assert_in_range(figure("rxm_messages_held_strangers_bytes"), RXM_EAGER_MAX, RXM_EAGER_MAX + 4096);
+	assert_int_equal(figure("rxm_connections_held_strangers"), 1);
+	/* it goes, and its message stays */
+	OK(fi_shutdown(rig.raw, 0));
+	rig_until(&rig, fab_list_empty(&ep->conns));
+	rxm_account_show(ep);
+	assert_in_range(figure("rxm_messages_held_strangers_bytes"), RXM_EAGER_MAX, RXM_EAGER_MAX + 4096);
+	assert_int_equal(figure("rxm_connections_held_strangers") + figure("rxm_buffers_held_bytes"), 0);
+	rig_close(&rig);
+	assert_int_equal(figure("rxm_messages_held_strangers_bytes"), 0);
+}
+
 /* ---- who a peer is ---- */
 
 /* Beside the rig, another endpoint, and a process that claims to be it. */
@@ -840,6 +894,7 @@ int main(void)
 		cmocka_unit_test(strangers_have_a_part),
 		cmocka_unit_test(a_long_message_costs_what_is_there),
 		cmocka_unit_test(one_does_not_stop_the_others),
+		cmocka_unit_test(what_is_held_is_shown),
 		cmocka_unit_test(connection_is_not_stolen),
 		cmocka_unit_test(peer_itself_gets_its_place),
 	};
