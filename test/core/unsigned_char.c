@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
- * The reader of pages where a plain char is unsigned, as on Arm and POWER: it is compiled into this program so. Where it
- * is signed, test/core/stats is the same test.
+ * The reader of pages where a plain char is unsigned, as on Arm and POWER: it is compiled into this program so. Where
+ * it is signed, test/core/stats is the same test.
  */
 #include "base/unit.h"
 
