@@ -34,6 +34,9 @@ ssize_t vrb_no_desc(enum fab_op_code code);
 ssize_t vrb_no_copy(enum fab_op_code code);
 /* A send, read or write cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
+/* The device has refused wr, and what follows it, with ret, which is not 0: what the call returns. If wr is a request
+ * that was kept (vrb_kind.hold), its call has succeeded, so the connection ends with all that is outstanding. */
+ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret);
 /* A receive cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* Post the marker, a write of no bytes that is no operation. Its completion tells that all requests before it have

@@ -76,6 +76,12 @@ struct vrb_kind {
 	 * wr_id points to. NULL: the queue pair is connected. An error (-FI_EINVAL, -FI_ENOENT ...): the request is not
 	 * posted. (lock) */
 	ssize_t (*aim)(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr);
+	/* Keep a request of FI_MORE, which is ready, for the next call of the device: aim of the next request takes it
+	 * along, or a pass posts it. Its data stays where it is until it has completed. NULL: requests are not kept.
+	 * False: it is not kept now. (lock) */
+	bool (*hold)(struct vrb_ep *ep, const struct ibv_send_wr *wr);
+	/* Post what is kept. NULL like hold. (lock) */
+	void (*release)(struct vrb_ep *ep);
 	enum ibv_wr_opcode marker_opcode;	/* of vrb_post_marker(): with 0, a write of no bytes */
 	/* True if a connection can be asked whether its peer is there, by vrb_post_marker(). NULL: none can. (lock) */
 	bool (*probes)(const struct vrb_ep *ep);

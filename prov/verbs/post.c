@@ -284,6 +284,18 @@ ssize_t vrb_post_err(int ret)
 	return err == ENOMEM ? -FI_EAGAIN : err ? -err : -FI_EIO;
 }
 
+ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret)
+{
+	static const char why[] = "the device has refused a request that was posted with FI_MORE";
+
+	if (wr->next) {
+		vrb_cm_silent(ep, FI_EIO, why);
+		vrb_requests_lost(ep, FI_EIO, why);
+		return -FI_EIO;
+	}
+	return vrb_post_err(ret);
+}
+
 void vrb_post_marker(struct vrb_ep *ep)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
@@ -294,6 +306,8 @@ void vrb_post_marker(struct vrb_ep *ep)
 
 	if (ep->tx_tail - ep->tx_head > ep->tx_size)
 		return;			/* the last request is a marker already */
+	if (ep->kind->release)
+		ep->kind->release(ep);
 	*tx = (struct vrb_tx) { .ep = ep, .stats = ep->stats, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (ep->kind->aim_marker)
 		ep->kind->aim_marker(ep, &wr);

@@ -91,7 +91,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
 	struct ibv_sge sge[VRB_IOV_LIMIT];
 	struct ibv_send_wr wr, *bad;
-	bool in_wr;
+	bool in_wr, more = false;
 	ssize_t ret;
 	int err;
 
@@ -127,7 +127,8 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	wr.sg_list = sge;
 	wr.num_sge = (int) op->iov_cnt;
 	wr.opcode = vrb_opcode(op->code, false);
-	if (__builtin_expect(op->flags & (FI_REMOTE_CQ_DATA | FI_FENCE), 0)) {
+	if (__builtin_expect(op->flags & (FI_REMOTE_CQ_DATA | FI_FENCE | FI_MORE), 0)) {
+		more = op->flags & FI_MORE && !(op->flags & FI_INJECT);
 		if (op->flags & FI_FENCE)
 			wr.send_flags |= IBV_SEND_FENCE;
 		if (op->flags & FI_REMOTE_CQ_DATA) {
@@ -141,6 +142,11 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 		wr.wr.rdma.remote_addr = op->rma->addr;
 		wr.wr.rdma.rkey = (uint32_t) op->rma->key;
 	}
+	if (__builtin_expect(more, 0) && ep->kind->hold && ep->kind->hold(ep, &wr)) {
+		ep->tx_tail++;
+		tx->stats->queued += vrb_is_awaited(tx);
+		return 0;
+	}
 	if (__builtin_expect(ep->aim != NULL, 0)) {
 		ret = ep->aim(ep, op->addr, &wr);
 		if (ret)
@@ -148,7 +154,7 @@ VRB_POST ssize_t vrb_post(struct vrb_ep *ep, const struct fab_op *op)
 	}
 	err = ibv_post_send(ep->qp, &wr, &bad);
 	if (__builtin_expect(err, 0))
-		return vrb_not_posted(ep, vrb_post_err(err));
+		return vrb_not_posted(ep, vrb_post_failed(ep, &wr, err));
 	ep->tx_tail++;
 	tx->stats->queued += vrb_is_awaited(tx);
 	return 0;

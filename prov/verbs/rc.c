@@ -15,8 +15,22 @@
 #include "common/net/net.h"
 #include "verbs/srx.h"
 
+#define HELD_MAX	16		/* requests of FI_MORE that are posted in one call */
+
+/* Requests that were posted with FI_MORE and have not been passed to the device. */
+struct held {
+	struct fab_flush flush;		/* posts them if no other request follows */
+	struct vrb_ep *ep;
+	uint32_t cnt;
+	struct {
+		struct ibv_send_wr wr;	/* linked in their order */
+		struct ibv_sge sge[VRB_IOV_LIMIT];
+	} req[HELD_MAX];
+};
+
 struct vrb_rc_ep {
 	struct vrb_conn_ep conn;
+	struct held *held;		/* owned: from the first FI_MORE on, else NULL */
 	struct fab_timer accepted;	/* delays FI_CONNECTED of an accepted connection */
 	uint32_t last_read;		/* position of the last read in the order of posting */
 };
@@ -195,6 +209,82 @@ static ssize_t aim_behind_reads(struct vrb_ep *ep, fi_addr_t addr, struct ibv_se
 	return 0;
 }
 
+/* ---- requests that follow each other (FI_MORE) ---- */
+
+/* The last of the requests that are kept is linked to nothing. */
+static void held_taken(struct held *held)
+{
+	held->cnt = 0;
+	held->ep->aim = NULL;
+	fab_flush_cancel(&held->flush);
+}
+
+/* A vrb_ep.aim: the device gets what is kept, and then wr, in one call, for which it is rung once. */
+static ssize_t aim_behind_held(struct vrb_ep *ep, fi_addr_t addr, struct ibv_send_wr *wr)
+{
+	struct held *held = rc_of(ep)->held;
+
+	(void) addr;
+	held->req[held->cnt].wr = *wr;
+	held->req[held->cnt - 1].wr.next = &held->req[held->cnt].wr;
+	*wr = held->req[0].wr;
+	held_taken(held);
+	return 0;
+}
+
+static void rc_release(struct vrb_ep *ep)
+{
+	struct held *held = rc_of(ep)->held;
+	struct ibv_send_wr *bad, end = { 0 };
+	int err;
+
+	if (!held || !held->cnt)
+		return;
+	err = ibv_post_send(ep->qp, &held->req[0].wr, &bad);
+	held_taken(held);
+	if (err)
+		vrb_post_failed(ep, &(struct ibv_send_wr) { .next = &end }, err);
+}
+
+static void held_flush(struct fab_flush *flush)
+{
+	rc_release(fab_container(flush, struct held, flush)->ep);
+}
+
+static struct held *held_of(struct vrb_ep *ep)
+{
+	struct vrb_rc_ep *rc = rc_of(ep);
+
+	if (rc->held)
+		return rc->held;
+	rc->held = calloc(1, sizeof(*rc->held));
+	if (!rc->held)
+		return NULL;
+	rc->held->ep = ep;
+	fab_flush_init(&rc->held->flush, held_flush);
+	return rc->held;
+}
+
+/* Where requests behind reads wait for them, each is passed to the device at once. */
+static bool rc_hold(struct vrb_ep *ep, const struct ibv_send_wr *wr)
+{
+	struct held *held = ep->aim && ep->aim != aim_behind_held ? NULL : held_of(ep);
+	struct ibv_send_wr *to;
+
+	if (!held || held->cnt == HELD_MAX - 1)
+		return false;
+	to = &held->req[held->cnt].wr;
+	*to = *wr;
+	to->sg_list = held->req[held->cnt].sge;
+	memcpy(to->sg_list, wr->sg_list, (size_t) wr->num_sge * sizeof(*wr->sg_list));
+	if (held->cnt)
+		held->req[held->cnt - 1].wr.next = to;
+	held->cnt++;
+	ep->aim = aim_behind_held;
+	fab_engine_flush_later(ep->base.engine, &held->flush);
+	return true;
+}
+
 static int rc_create(struct vrb_ep *ep)
 {
 	struct vrb_conn_ep *conn = vrb_conn_of(ep);
@@ -214,6 +304,10 @@ static int rc_create(struct vrb_ep *ep)
 static void rc_destroy(struct vrb_ep *ep)
 {
 	fab_timer_stop(&rc_of(ep)->accepted);
+	if (rc_of(ep)->held)
+		fab_flush_cancel(&rc_of(ep)->held->flush);
+	free(rc_of(ep)->held);
+	rc_of(ep)->held = NULL;
 	rdma_destroy_qp(vrb_conn_of(ep)->id);
 	ep->qp = NULL;
 }
@@ -329,5 +423,7 @@ const struct vrb_kind vrb_rc = {
 	.disconnect = rc_disconnect,
 	.event = rc_event,
 	.probes = rc_probes,
+	.hold = rc_hold,
+	.release = rc_release,
 	.post_recv = vrb_qp_post_recv,
 };

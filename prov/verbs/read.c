@@ -45,6 +45,8 @@ static ssize_t post_requests(struct vrb_ep *ep, const struct fab_op *op)
 
 	if (vrb_bad_post(ep, op, len) || len > ep->max_msg_size)
 		return vrb_refuse(ep, op->iov_cnt, len, op->flags);
+	if (ep->kind->release)
+		ep->kind->release(ep);
 	ret = vrb_make_sge(op, false, sge);
 	if (!ret)
 		ret = make_requests(ep, op, sge, wr, &cnt);

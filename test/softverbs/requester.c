@@ -463,7 +463,12 @@ static int post_one(struct sv_qp *qp, const struct ibv_send_wr *wr)
 	return 0;
 }
 
-static _Atomic unsigned posted;
+static _Atomic unsigned posted, doorbells;
+
+unsigned sv_test_doorbell_cnt(void)
+{
+	return doorbells;
+}
 
 unsigned sv_test_post_cnt(void)
 {
@@ -476,6 +481,7 @@ int sv_post_send(struct ibv_qp *ibv_qp, struct ibv_send_wr *wr, struct ibv_send_
 	int ret = 0;
 
 	*bad = wr;
+	doorbells++;
 	if (sv_fault("ibv_post_send"))
 		return errno;
 	if (sv_context(qp->qp.context)->dead)

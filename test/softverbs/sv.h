@@ -132,6 +132,8 @@ struct ibv_qp *sv_test_qp_at(unsigned index);
 unsigned sv_test_rnr_cnt(void);
 /* How many requests the process has posted to its send queues. */
 unsigned sv_test_post_cnt(void);
+/* How often it has called ibv_post_send(): a device is rung once in each. */
+unsigned sv_test_doorbell_cnt(void);
 /* How often it has called ibv_modify_qp() itself, without those of librdmacm. */
 unsigned sv_test_modify_cnt(void);
 void sv_context_add(struct sv_context *ctx);	/* all of them, for that; lock not held */

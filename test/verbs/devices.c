@@ -15,6 +15,8 @@
 #include <string.h>
 
 #define MSG_LEN		64
+#define PART		12		/* bytes of a message of more_rings_once() */
+#define PARTS		20
 #define MORE		8
 #define MANY		50
 #define VECTORS		16
@@ -211,6 +213,77 @@ static void posts_fail(void)
 	MUST_FAIL(fi_send(link.a.ep, link.a.room, MSG_LEN, desc, 0, NULL), FI_EINVAL);
 	MUST_FAIL(fi_send(link.a.ep, link.a.room, MSG_LEN, desc, 0, NULL), FI_EINVAL);
 	link_send(&link, link.a.room, desc, MSG_LEN);
+	unsetenv("SOFTVERBS_FAIL");
+	link_close(&link);
+}
+
+/* Send the i-th part of a's room with these flags. */
+static ssize_t send_part(struct link *link, int i, uint64_t flags)
+{
+	struct iovec iov = { link->a.room + i * PART, PART };
+	void *desc = fi_mr_desc(link->a.mr);
+	struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1 };
+
+	memset(iov.iov_base, 'a' + i, PART);
+	MUST(fi_recv(link->b.ep, link->b.room + i * PART, PART, fi_mr_desc(link->b.mr), 0, NULL));
+	return fi_sendmsg(link->a.ep, &msg, flags | FI_COMPLETION);
+}
+
+/* The first cnt parts have arrived, in order. */
+static void expect_parts(struct link *link, int cnt)
+{
+	for (int i = 0; i < cnt; i++) {
+		MUST_BE(!await_comp(link, &link->a, NULL));
+		MUST_BE(!await_comp(link, &link->b, NULL));
+	}
+	for (int i = 0; i < cnt * PART; i++)
+		MUST_BE(link->b.room[i] == 'a' + i / PART);
+}
+
+static void more_rings_once(void)
+{
+	struct link link = { 0 };
+	unsigned (*rings)(void), before;
+
+	link_open(&link);
+	rings = stand_in("sv_test_doorbell_cnt");
+	before = rings();
+	for (int i = 0; i < 4; i++)
+		MUST(send_part(&link, i, FI_MORE));
+	MUST_BE(rings() == before);
+	MUST(send_part(&link, 4, 0));
+	MUST_BE(rings() == before + 1);
+	expect_parts(&link, 5);
+	/* as many as are kept */
+	for (int i = 0; i < PARTS; i++)
+		MUST(send_part(&link, i, FI_MORE));
+	MUST_BE(rings() == before + 2);
+	/* no other follows: they leave with the next look */
+	expect_parts(&link, PARTS);
+	MUST_BE(rings() == before + 3);
+	if (link.a.info->tx_attr->inject_size >= PART) {
+		/* its buffer is the program's again */
+		MUST(send_part(&link, 0, FI_MORE));
+		MUST(send_part(&link, 1, FI_MORE | FI_INJECT));
+		memset(link.a.room + PART, '-', PART);
+		expect_parts(&link, 2);
+	}
+	MUST(send_part(&link, 0, FI_MORE));
+	link_close(&link);
+}
+
+/* Calls that have succeeded end with an error, and the connection with them. */
+static void more_is_refused(void)
+{
+	struct fi_cq_err_entry error;
+	struct link link = { 0 };
+
+	link_open(&link);
+	setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=EIO", 1);
+	MUST(send_part(&link, 0, FI_MORE));
+	MUST_FAIL(send_part(&link, 1, 0), FI_EIO);
+	MUST_BE(await_comp(&link, &link.a, &error) == FI_EIO);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
 	unsetenv("SOFTVERBS_FAIL");
 	link_close(&link);
 }
@@ -554,6 +627,9 @@ static const struct vcase cases[] = {
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "requests cannot be posted", NULL, posts_fail, NULL },
+	{ "requests with FI_MORE share a doorbell", NULL, more_rings_once, NULL },
+	{ "requests with FI_MORE that are read by the device", "FI_VERBS_INLINE_SIZE=0", more_rings_once, NULL },
+	{ "requests with FI_MORE are refused", NULL, more_is_refused, "refused a request that was posted with FI_MORE" },
 	{ "many queue pairs fail at once", NULL, many_fail, "soft0: a queue pair has failed" },
 	{ "many queue pairs get bad requests", NULL, bad_requests, "soft0: a queue pair got a request" },
 	{ "a queue pair is flushed when it is destroyed", "SOFTVERBS_LIMITS=late_flush=1", flushed_late,
