@@ -119,7 +119,7 @@ static int ep_getopt(fid_t fid, int level, int optname, void *optval, size_t *op
 /* The peer of a MSG endpoint is a stranger to the layer above, or not. */
 static int set_strange(struct tcp_ep *ep, const void *optval, size_t optlen)
 {
-	bool strange;
+	bool strange = false;
 	int ret = fab_setopt_bool(&tcp_prov, &strange, optval, optlen);
 
 	if (ret)
