@@ -283,7 +283,7 @@ static struct fid_domain *caller_domain;
 static struct fid_eq *caller_eq;
 static struct fid_cq *caller_cq;
 static struct caller callers[CALLERS];
-static unsigned up_cnt, refused_cnt;
+static unsigned up_cnt, ended_cnt, refused_cnt;
 
 static void call(struct caller *caller, uint16_t port, uint64_t life, bool ext, const struct sockaddr_in *addr)
 {
@@ -313,6 +313,7 @@ static void drive_callers(void)
 
 		if (ret > 0) {
 			up_cnt += event == FI_CONNECTED;
+			ended_cnt += event == FI_SHUTDOWN;
 			continue;
 		}
 		assert_int_equal(fi_eq_readerr(caller_eq, &err, 0), sizeof(err));
@@ -355,7 +356,7 @@ static void callers_open(void)
 	OK(fi_domain(caller_fabric, caller_info, &caller_domain, NULL));
 	OK(fi_eq_open(caller_fabric, &eq_attr, &caller_eq, NULL));
 	OK(fi_cq_open(caller_domain, &cq_attr, &caller_cq, NULL));
-	up_cnt = refused_cnt = 0;
+	up_cnt = ended_cnt = refused_cnt = 0;
 }
 
 static void callers_close(unsigned cnt)
@@ -419,6 +420,32 @@ static void stranger_comes_back(void **state)
 		assert_int_equal(conn_cnt(), 1);
 	}
 	callers_close(3);
+}
+
+/* Of two that ask at once in the name of one peer, the first to be accepted stays: it is up before the other request is
+ * read, and then its peer is asked. */
+static void first_is_not_stolen(void **state)
+{
+	const struct rxm_conn *conn;
+	struct sockaddr_in addr;
+	size_t len = sizeof(addr);
+
+	(void) state;
+	callers_open();
+	OK(fi_getname(&side.ep->fid, &addr, &len));
+	call(&callers[0], 1, 1, true, &addr);
+	call(&callers[1], 1, 2, true, &addr);
+	for (int i = 0; i < PASSES; i++)
+		drive_callers();
+	pile_up();
+	until(refused_cnt == 1 || (drive_callers(), false));
+	await_up(1, 1);
+	assert_int_equal(conn_cnt(), 1);
+	conn = fab_list_first(&rxm_ep_of(&side.ep->fid)->conns, struct rxm_conn, link);
+	assert_in_range(conn->peer_id, 1, 2);
+	/* the one that is up has not seen the end of its connection */
+	assert_int_equal(ended_cnt, 0);
+	callers_close(2);
 }
 
 #define LET_IN	10			/* strangers */
@@ -504,6 +531,7 @@ int main(void)
 		CASE(some_go),
 		CASE(many_call),
 		CASE(stranger_comes_back),
+		CASE(first_is_not_stolen),
 		CASE(strangers_are_turned_away),
 		CASE(busy_peer),
 	};
