@@ -34,8 +34,11 @@ ssize_t vrb_no_desc(enum fab_op_code code);
 ssize_t vrb_no_copy(enum fab_op_code code);
 /* A send, read or write cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse(const struct vrb_ep *ep, size_t iov_cnt, uint64_t len, uint64_t flags);
-/* The device has refused wr, and what follows it, with ret, which is not 0: what the call returns. If wr is a request
- * that was kept (vrb_kind.hold), its call has succeeded, so the connection ends with all that is outstanding. */
+/* The device has refused requests that were kept (vrb_kind.hold). Their calls have succeeded, so the connection ends,
+ * and all that is outstanding with it. Lock held. */
+void vrb_held_refused(struct vrb_ep *ep);
+/* The device has refused wr with ret, which is not 0. If others follow wr, they were kept: vrb_held_refused(). Returns
+ * the -FI_E* of the call. Lock held. */
 ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret);
 /* A receive cannot be posted, now or at all: the reason as -FI_E*. */
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);

@@ -284,16 +284,20 @@ ssize_t vrb_post_err(int ret)
 	return err == ENOMEM ? -FI_EAGAIN : err ? -err : -FI_EIO;
 }
 
-ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret)
+void vrb_held_refused(struct vrb_ep *ep)
 {
 	static const char why[] = "the device has refused a request that was posted with FI_MORE";
 
-	if (wr->next) {
-		vrb_cm_silent(ep, FI_EIO, why);
-		vrb_requests_lost(ep, FI_EIO, why);
-		return -FI_EIO;
-	}
-	return vrb_post_err(ret);
+	vrb_cm_silent(ep, FI_EIO, why);
+	vrb_requests_lost(ep, FI_EIO, why);
+}
+
+ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret)
+{
+	if (!wr->next)
+		return vrb_post_err(ret);
+	vrb_held_refused(ep);
+	return -FI_EIO;
 }
 
 void vrb_post_marker(struct vrb_ep *ep)

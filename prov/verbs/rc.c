@@ -235,7 +235,7 @@ static ssize_t aim_behind_held(struct vrb_ep *ep, fi_addr_t addr, struct ibv_sen
 static void rc_release(struct vrb_ep *ep)
 {
 	struct held *held = rc_of(ep)->held;
-	struct ibv_send_wr *bad, end = { 0 };
+	struct ibv_send_wr *bad;
 	int err;
 
 	if (!held || !held->cnt)
@@ -243,7 +243,7 @@ static void rc_release(struct vrb_ep *ep)
 	err = ibv_post_send(ep->qp, &held->req[0].wr, &bad);
 	held_taken(held);
 	if (err)
-		vrb_post_failed(ep, &(struct ibv_send_wr) { .next = &end }, err);
+		vrb_held_refused(ep);
 }
 
 static void held_flush(struct fab_flush *flush)

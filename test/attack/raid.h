@@ -21,6 +21,9 @@ void ready(void);
 uint16_t strange_port(void);
 /* Begin to connect: a socket that does not block, or -1. */
 int dial(void);
+/* Connect, send a request, and read the answer, of at most answer_len bytes, which begins with a struct tcp_cm_hdr: the
+ * socket, or -1 if the answer is not TCP_CM_CONNRESP. */
+int shake_hands(const void *request, size_t len, void *answer, size_t answer_len);
 /* It ends with a reset, so that no port stays occupied. *fd becomes -1. */
 void hang_up(int *fd);
 /* False: it does not come within the time. */

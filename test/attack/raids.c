@@ -108,20 +108,25 @@ uint16_t strange_port(void)
 	return 1024 + dice() % (32768 - 1024);
 }
 
-/* Connect and shake hands: the socket, or -1. */
-static int meet(uint16_t port, uint32_t ext, uint64_t incarnation)
+int shake_hands(const void *request, size_t len, void *answer, size_t answer_len)
 {
-	struct hello hello = hello_of(port, ext, incarnation), answer;
 	int fd = dial();
 
 	if (fd < 0)
 		return -1;
-	if (await(fd, POLLOUT, 1000) && send(fd, &hello, sizeof(hello), MSG_NOSIGNAL) == sizeof(hello) &&
-	    await(fd, POLLIN, 1000) && recv(fd, &answer, sizeof(answer), 0) >= (ssize_t) sizeof(answer.hdr) &&
-	    answer.hdr.type == TCP_CM_CONNRESP)
+	if (await(fd, POLLOUT, 1000) && send(fd, request, len, MSG_NOSIGNAL) == (ssize_t) len &&
+	    await(fd, POLLIN, 1000) && recv(fd, answer, answer_len, 0) >= (ssize_t) sizeof(struct tcp_cm_hdr) &&
+	    ((const struct tcp_cm_hdr *) answer)->type == TCP_CM_CONNRESP)
 		return fd;
 	hang_up(&fd);
 	return -1;
+}
+
+static int meet(uint16_t port, uint32_t ext, uint64_t incarnation)
+{
+	struct hello hello = hello_of(port, ext, incarnation), answer;
+
+	return shake_hands(&hello, sizeof(hello), &answer, sizeof(answer));
 }
 
 static int meet_as_stranger(uint32_t ext)

@@ -23,16 +23,8 @@ static int meet(uint16_t port, bool ext, uint64_t incarnation)
 {
 	struct raw_request req = raw_request_of(port, ext, incarnation);
 	struct raw_answer answer;
-	int fd = dial();
 
-	if (fd < 0)
-		return -1;
-	if (await(fd, POLLOUT, 1000) && send(fd, &req, sizeof(req), MSG_NOSIGNAL) == sizeof(req) &&
-	    await(fd, POLLIN, 1000) && recv(fd, &answer, sizeof(answer), 0) >= (ssize_t) sizeof(answer.hdr) &&
-	    answer.hdr.type == TCP_CM_CONNRESP)
-		return fd;
-	hang_up(&fd);
-	return -1;
+	return shake_hands(&req, sizeof(req), &answer, sizeof(answer));
 }
 
 static int begin_upstream(void)

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "base/clock.h"
+#include "base/own_clock.h"
 #include "rxm/raw.h"
 #include "rxm/rig.h"
 #include "rxm/rxm.h"
@@ -191,22 +191,6 @@ static void all_close(unsigned peers)
 
 #define STEP_NS		15000		/* by which the clock goes on whenever it is read */
 
-static const struct fab_clock_ops *real_clock;
-
-static uint64_t step_now_ns(void)
-{
-	static uint64_t steps;
-
-	return real_clock->now_ns() + STEP_NS * ++steps;
-}
-
-static uint64_t step_random64(void)
-{
-	return real_clock->random64();
-}
-
-static const struct fab_clock_ops step_clock = { step_now_ns, step_random64 };
-
 /* All have data all the time. Of what the hub takes, the one that it knows gets the most. */
 static void have_a_part_together(void **state)
 {
@@ -216,13 +200,12 @@ static void have_a_part_together(void **state)
 	all_open(PEERS, 1);
 	for (unsigned i = 0; i < RECVS; i++)
 		post(&recvs[i]);
-	real_clock = fab_clock;
-	fab_clock = &step_clock;
+	own_clock_step(STEP_NS);
 	keep_all_busy();
 	memset(cnt, 0, sizeof(cnt));
 	for (int i = 0; i < 4; i++)
 		keep_all_busy();
-	fab_clock = real_clock;
+	own_clock_off();
 	for (unsigned i = 1; i < PEERS; i++) {
 		strangers += cnt[i];
 		least = cnt[i] < least ? cnt[i] : least;
@@ -245,11 +228,9 @@ static uint64_t read_now_ns(void)
 {
 	static uint64_t now_ns;
 
-	now_ns = now_ns ? now_ns + STEP_NS / 10 : real_clock->now_ns();
+	now_ns = now_ns ? now_ns + STEP_NS / 10 : own_clock_real->now_ns();
 	return now_ns;
 }
-
-static const struct fab_clock_ops read_clock = { read_now_ns, step_random64 };
 
 /* Requests of strangers are looked at one at a time, beside a known peer that has data, and it has the time between two
  * of them. */
@@ -261,8 +242,7 @@ static void requests_wait_for_their_time(void **state)
 	all_open(2, 1);
 	for (unsigned i = 0; i < RECVS; i++)
 		post(&recvs[i]);
-	real_clock = fab_clock;
-	fab_clock = &read_clock;
+	own_clock_on(read_now_ns);
 	for (unsigned i = 2; i < PEERS; i++)
 		peer_ask(i);
 	while (conn_cnt() < PEERS) {
@@ -272,7 +252,7 @@ static void requests_wait_for_their_time(void **state)
 		looks++;
 		assert_in_range(conn_cnt(), before, before + 1);
 	}
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %u looks for %u requests, with %u messages\n", looks, PEERS - 2, cnt[0]);
 	assert_true(looks >= 3 * (PEERS - 2));
 	assert_true(cnt[0] >= looks / 2);

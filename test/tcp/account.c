@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include "base/bits.h"
 #include "base/clock.h"
+#include "base/own_clock.h"
 #include "remote.h"
 #include "tcp/message/message.h"
 #include "tcp/params/params.h"
@@ -223,22 +224,6 @@ static void strangers_get_a_share_of_answers(void **state)
 #define TICK_NS		10000		/* by which the clock goes on whenever it is read */
 #define PIECE		128		/* answers that are freed in a look, by this clock */
 
-static const struct fab_clock_ops *real_clock;
-
-static uint64_t real_random64(void)
-{
-	return real_clock->random64();
-}
-
-static uint64_t tick_ns(void)
-{
-	static uint64_t ticks;
-
-	return real_clock->now_ns() + TICK_NS * ++ticks;
-}
-
-static const struct fab_clock_ops tick_clock = { tick_ns, real_random64 };
-
 /* A connection ends that is owed thousands of answers to reads, between which there are messages: these fail at once,
  * and the answers are freed in pieces. */
 static void what_is_owed_at_the_end_is_freed_in_pieces(void **state)
@@ -259,8 +244,7 @@ static void what_is_owed_at_the_end_is_freed_in_pieces(void **state)
 		ask(node, fd, conn, OWED / 2);
 	}
 	assert_true(pool->out_cnt > OWED);
-	real_clock = fab_clock;
-	fab_clock = &tick_clock;
+	own_clock_step(TICK_NS);
 	close(fd);
 	while (is_up(node, conn))
 		drive(node);
@@ -276,7 +260,7 @@ static void what_is_owed_at_the_end_is_freed_in_pieces(void **state)
 	}
 	assert_int_equal(account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS], 0);
 	assert_int_equal(pool->made_cnt, 0);
-	fab_clock = real_clock;
+	own_clock_off();
 	assert_int_equal(fi_close(&mr->fid), 0);
 	close(peer.listener);
 }
@@ -290,13 +274,12 @@ static void what_is_owed_is_freed_with_the_endpoint(void **state)
 	int fd = mute_peer(node, &peer, &conn);
 
 	ask(node, fd, conn, OWED);
-	real_clock = fab_clock;
-	fab_clock = &tick_clock;
+	own_clock_step(TICK_NS);
 	close(fd);
 	while (is_up(node, conn))
 		drive(node);
 	assert_true(account_of(node)->len[TCP_KNOWN][TCP_HELD_ANSWERS] > 0);
-	fab_clock = real_clock;
+	own_clock_off();
 	close(peer.listener);
 }
 
@@ -319,8 +302,6 @@ static uint64_t costs_ns(void)
 {
 	return begin_ns + COST_NS * answered(costly);
 }
-
-static const struct fab_clock_ops counted_clock = { costs_ns, real_random64 };
 
 /* As many requests as the socket takes. */
 static void pour(int fd)
@@ -362,8 +343,7 @@ static void who_comes_again_does_not_leave_more(void **state)
 	size_t most = 0;
 
 	assert_int_equal(fi_mr_reg(node->domain, mem, sizeof(mem), FI_REMOTE_READ, 0, 0xdead, 0, &mr, NULL), 0);
-	real_clock = fab_clock;
-	fab_clock = &tick_clock;
+	own_clock_step(TICK_NS);
 	for (int i = 0; i < OFTEN; i++) {
 		struct tcp_conn *conn;
 		int fd = mute_peer(node, &peer, &conn);
@@ -374,7 +354,7 @@ static void who_comes_again_does_not_leave_more(void **state)
 		while (is_up(node, conn))
 			drive(node);
 	}
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %zu answers at most\n", most);
 	assert_in_range(most, OWED_MUCH / 2, 2 * OWED_MUCH);
 	assert_int_equal(fi_close(&mr->fid), 0);
@@ -385,9 +365,8 @@ static void begin_costs(const struct tcp_conn *conn)
 {
 	costly = conn;
 	poured = 0;
-	real_clock = fab_clock;
-	begin_ns = real_clock->now_ns() - COST_NS * answered(conn);
-	fab_clock = &counted_clock;
+	begin_ns = fab_now_ns() - COST_NS * answered(conn);
+	own_clock_on(costs_ns);
 }
 
 /* Until what was sent to this end is there: on a busy machine the kernel may take its time. */
@@ -439,7 +418,7 @@ static void costly_requests_share_a_pass(void **state)
 	begin_costs(conn);
 	beside = most_of_a_look(node, fd, fd_other, other_conn);
 	alone = most_of_a_look(node, fd, -1, NULL);
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %u requests in a look beside another peer, %u alone\n", beside, alone);
 	assert_in_range(beside, 1, 2 * SHARE_NS / COST_NS);	/* a pass reads it twice when it asks epoll, too */
 	assert_in_range(alone, 100, UINT32_MAX);
@@ -464,7 +443,7 @@ static void drain(struct node *node, int fd, const struct tcp_conn *conn)
 /* In many looks, less was done for it than it could have asked for. */
 static void check_it_waited(const struct tcp_conn *conn, uint32_t before)
 {
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %u requests in %u looks\n", answered(conn) - before, MANY_LOOKS);
 	assert_in_range(answered(conn) - before, 1, 2 * MANY_LOOKS * LOOK_NS / COST_NS / 3);
 	assert_true(conn->src.outsider);
@@ -633,7 +612,7 @@ static void ring_shares_a_pass(struct node *node, size_t record, bool waits)
 	assert_true(near->look != usual);
 	tcp_conn_classify(peers[0].there);	/* in the middle of a record: nothing of it is handled twice */
 	alone = most_of_a_ring_look(node, &peers[0], NULL, record, waits);
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %u requests in a look beside another peer, %u alone\n", beside, alone);
 	assert_in_range(beside, 1, SHARE_NS / COST_NS + 1);
 	assert_in_range(alone, 64, UINT32_MAX);
@@ -670,7 +649,7 @@ static void record_that_shrinks_ends_the_connection(void **state)
 	in = &peers[0].there->local->pair->in;
 	begin_costs(peers[0].there);
 	most_of_a_ring_look(node, &peers[0], &peers[1], sizeof(refused_read), true);
-	fab_clock = real_clock;
+	own_clock_off();
 	assert_true(peers[0].there->local->pair->part > 1);
 	atomic_store(tcp_ring_word(in->room, in->pos), 1);
 	drive(node);

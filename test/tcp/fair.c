@@ -7,6 +7,7 @@
 #include <rdma/fi_cm.h>
 #include <string.h>
 #include "base/clock.h"
+#include "base/own_clock.h"
 #include "node.h"
 #include "tcp/params/params.h"
 
@@ -114,35 +115,18 @@ static void served_alike(unsigned peers)
 
 #define STEP_NS		15000		/* by which the clock goes on whenever it is read */
 
-static const struct fab_clock_ops *real_clock;
-
-static uint64_t step_now_ns(void)
-{
-	static uint64_t steps;
-
-	return real_clock->now_ns() + STEP_NS * ++steps;
-}
-
-static uint64_t step_random64(void)
-{
-	return real_clock->random64();
-}
-
-static const struct fab_clock_ops step_clock = { step_now_ns, step_random64 };
-
 /* All have data all the time. Of what the hub takes, the one that it knows gets the most. */
 static void have_a_part_together(void)
 {
 	unsigned strangers = 0, least = UINT32_MAX;
 
 	open_all(PEERS, 1);
-	real_clock = fab_clock;
-	fab_clock = &step_clock;
+	own_clock_step(STEP_NS);
 	keep_all_busy(PEERS);
 	memset(cnt, 0, sizeof(cnt));
 	for (int i = 0; i < 8; i++)
 		keep_all_busy(PEERS);
-	fab_clock = real_clock;
+	own_clock_off();
 	for (unsigned i = 1; i < PEERS; i++) {
 		strangers += cnt[i];
 		least = cnt[i] < least ? cnt[i] : least;
@@ -202,15 +186,14 @@ static void inserted_stranger_over_rings_is_served(void **state)
 {
 	(void) state;
 	open_all(3, 1);
-	real_clock = fab_clock;
-	fab_clock = &step_clock;
+	own_clock_step(STEP_NS);
 	keep_all_busy(3);
 	node_insert(&hub, &spoke[1].addr);
 	keep_all_busy(3);
 	memset(cnt, 0, sizeof(cnt));
 	for (int i = 0; i < 4; i++)
 		keep_all_busy(3);
-	fab_clock = real_clock;
+	own_clock_off();
 	print_message("# %u and %u of the known ones, %u of the stranger\n", cnt[0], cnt[1], cnt[2]);
 	assert_true(2 * cnt[1] >= cnt[0]);
 	assert_true(2 * cnt[2] < cnt[1]);
