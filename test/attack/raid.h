@@ -9,6 +9,12 @@
 #include "attack.h"
 
 #include <stddef.h>
+#include "tcp/wire/wire.h"
+
+struct read_frame {
+	struct tcp_hdr hdr;
+	struct tcp_rma_iov rma;
+};
 
 /* ---- raids.c ---- */
 
@@ -31,6 +37,8 @@ bool await(int fd, short events, int ms);
 bool has_ended(int fd);
 /* Send what goes. False: the connection has ended. *at: bytes of buf that are sent already; it wraps. */
 bool pour(int fd, const void *buf, size_t len, size_t *at);
+/* A read of len bytes of the server's region, by tcp's own frames. */
+struct read_frame read_of(uint64_t key, uint64_t len);
 /* Keep cnt connections, each begun by `begin`, and go on with those that are there by `more` (may be NULL; false: it
  * has ended). */
 _Noreturn void keep(unsigned cnt, int (*begin)(void), bool (*more)(int fd, size_t *at));

@@ -409,14 +409,18 @@ static int begin_known_upstream(void)
 	return GET(insert_cnt) < INSERT_MAX - 8 ? meet_as_known(0) : -1;
 }
 
-/* A read of this many bytes of the server's region. */
+struct read_frame read_of(uint64_t key, uint64_t len)
+{
+	return (struct read_frame) {
+		.hdr = { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1,
+			 .hdr_size = sizeof(struct read_frame), .size = sizeof(struct read_frame) },
+		.rma = { .len = len, .key = key },
+	};
+}
+
 static void fill_reads(uint64_t key, uint64_t len)
 {
-	struct {
-		struct tcp_hdr hdr;
-		struct tcp_rma_iov rma;
-	} read = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1, .hdr_size = sizeof(read),
-		     .size = sizeof(read) }, { 0, len, key } };
+	const struct read_frame read = read_of(key, len);
 
 	fill_frames(&read, sizeof(read));
 }

@@ -249,14 +249,9 @@ void rxm_segments(void)
 	keep(16, begin_segments, read_credit);
 }
 
-/* A read of this many bytes of the server's region, by tcp's own frames. */
 static void fill_reads(uint64_t key, uint64_t len)
 {
-	struct {
-		struct tcp_hdr hdr;
-		struct tcp_rma_iov rma;
-	} read = { { .version = TCP_WIRE_VERSION, .op = TCP_WIRE_READ_REQ, .rma_iov_cnt = 1, .hdr_size = sizeof(read),
-		     .size = sizeof(read) }, { 0, len, key } };
+	const struct read_frame read = read_of(key, len);
 
 	fill(&read, sizeof(read));
 }

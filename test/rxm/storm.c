@@ -450,9 +450,17 @@ static void first_is_not_stolen(void **state)
 
 #define LET_IN	10			/* strangers */
 
+/* Requests that endpoints have refused, as the page of the process says. */
+static uint64_t refused_figure(void)
+{
+	rxm_account_show(rxm_ep_of(&side.ep->fid));
+	return *fab_stats_figure(&rxm_prov, "rxm_refused_requests", FI_STATS_COUNTER);
+}
+
 /* Only so many strangers are let in; who is in the address vector finds a place. */
 static void strangers_are_turned_away(void **state)
 {
+	uint64_t refused_before = refused_figure();
 	struct sockaddr_in addr, known = { .sin_family = AF_INET, .sin_port = htons(1),
 					   .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	size_t len = sizeof(addr);
@@ -470,6 +478,7 @@ static void strangers_are_turned_away(void **state)
 	await_up(LET_IN + 1, A_PASS);
 	assert_int_equal(conn_cnt(), LET_IN + 1);
 	assert_int_equal(refused_cnt, LET_IN);
+	assert_int_equal(refused_figure() - refused_before, LET_IN);
 	callers_close(2 * LET_IN + 1);
 	rxm_params.stranger_conn = RXM_STRANGER_CONN;
 }
