@@ -15,8 +15,8 @@
 
 #define FAB_GROUP_ADDR	(1ULL << 63)	/* fi_mc_addr() of a group is this bit and the group's slot; no address of a
 					 * vector or set has the bit */
-#define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered: closed ones, and
-					 * numbers that a join may find yet */
+#define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered: closed ones, and those whose join
+					 * has not ended here */
 #define FAB_GROUP_MEMBERS_MAX	(1u << 24)
 
 enum fab_group_state {

@@ -72,7 +72,7 @@ static void join_done(struct fab_coll_op *op)
 	if (!op->err) {
 		group->state = FAB_GROUP_JOINED;
 		group->id = fab_group_bits(fab_mix64(group->hash ^ fab_mix64(op->join[1])));
-		/* a member that was out of the join earlier may have said by this number that the group has failed */
+		/* a member whose join ended earlier may have reported the failure of the group already */
 		group->aborted = error_of(coll, group->id);
 		meet_neighbours(group);
 	}
@@ -561,7 +561,7 @@ bool fab_coll_aborted(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int e
 		}
 		return true;
 	}
-	/* perhaps of a group whose number this member learns when its join ends */
+	/* this member learns the number of its group when the join ends: join_done() looks it up */
 	if (coll_joins_with(coll, peer) && !error_of(coll, fab_group_bits(tag)))
 		fab_coll_dead_add(coll, fab_group_bits(tag), err);
 	return true;
