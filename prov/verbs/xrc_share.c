@@ -29,8 +29,20 @@ static const char *file_name(char *room, size_t size)
 {
 	if (vrb_params.xrcd_filename)
 		return vrb_params.xrcd_filename;
-	snprintf(room, size, "/tmp/verbs_xrcd.%u", (unsigned) getuid());
+	snprintf(room, size, "/tmp/verbs_xrcd.%u", (unsigned) geteuid());
 	return room;
+}
+
+/* The default file stands in a folder where any user can make it. Whoever owns it could let others open it, and who can
+ * open the domain can send to its receive queues. A file that the user has named is shared with whom the user likes. */
+static int check_owner(const struct vrb_device *dev, const char *name, const struct stat *st)
+{
+	if (vrb_params.xrcd_filename || st->st_uid == geteuid())
+		return 0;
+	VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: user %u made it, and this process is "
+		 "user %u's; set FI_VERBS_XRCD_FILENAME to a file of your own\n", dev->name, name, (unsigned) st->st_uid,
+		 (unsigned) geteuid());
+	return -FI_EACCES;
 }
 
 static int open_domain(struct vrb_xrc *xrc, const struct vrb_device *dev)
@@ -45,6 +57,9 @@ static int open_domain(struct vrb_xrc *xrc, const struct vrb_device *dev)
 		VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: %s; set FI_VERBS_XRCD_FILENAME "
 			 "to one that can be opened\n", dev->name, name, strerror(errno));
 	} else {
+		ret = check_owner(dev, name, &st);
+	}
+	if (!ret) {
 		xrc->tag = (uint32_t) fab_mix64(fab_mix64(st.st_dev) ^ st.st_ino);
 		xrc->xrcd = vrb_open_xrc_domain(dev->verbs, fd, O_CREAT);
 		ret = xrc->xrcd ? 0 : -errno;

@@ -6,11 +6,14 @@
 #include "link.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <infiniband/verbs.h>
+#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <unistd.h>
 
 static void *softverbs(const char *name)
@@ -404,6 +407,27 @@ static void xrc_file(void)
 	end_close(&end);
 }
 
+/* Another user has made the default file first, which anyone may read. From then on /tmp is a folder of this process
+ * alone. It has no sticky bit, since kernels may refuse such a file in a folder that has (fs.protected_regular). */
+static void xrc_file_of_another_user(void)
+{
+	static const char name[] = "/tmp/verbs_xrcd.0";
+	struct end end = { 0 };
+	int fd;
+
+	if (geteuid())
+		case_skip("root alone can make another user's file");
+	unsetenv("FI_VERBS_XRCD_FILENAME");
+	end_open(&end, info_with("127.0.0.1", FI_PROTO_RDMA_CM_IB_XRC));
+	if (unshare(CLONE_NEWNS) || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    mount("none", "/tmp", "tmpfs", 0, "mode=777"))
+		case_skip("a process cannot have a /tmp of its own here");
+	fd = open(name, O_CREAT | O_EXCL | O_RDONLY, 0644);
+	MUST_BE(fd >= 0 && !fchown(fd, 12345, 12345) && !close(fd));
+	MUST_BE(end_open_ep(&end) == -FI_EACCES);
+	end_close(&end);
+}
+
 /* A file stands for one domain of each device: another's use of it is nobody's loss. */
 static void xrc_file_of_two_devices(void)
 {
@@ -494,6 +518,8 @@ static const struct vcase cases[] = {
 	  "XRC domain of /dev/null \\(descriptor [0-9]+\\) .* on device soft0: Operation not permitted" },
 	{ "an XRC file that is a folder", "FI_VERBS_XRCD_FILENAME=/", xrc_file,
 	  "file of the XRC domain on device soft0, /: Is a directory" },
+	{ "an XRC file of another user", NULL, xrc_file_of_another_user,
+	  "/tmp/verbs_xrcd.0: user 12345 made it, and this process is user 0's; set FI_VERBS_XRCD_FILENAME" },
 	{ "an info that names no domain", NULL, no_domain_named, "the info names no domain" },
 	{ "an info of another device", NULL, endpoint_of_another_device,
 	  "fi_endpoint: the address does not belong to device soft0" },

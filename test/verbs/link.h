@@ -107,6 +107,8 @@ struct vcase {
 	const char *says;		/* a regular expression for a line of its log; NULL: nothing is looked for */
 };
 
+/* End a case that this machine cannot run; why: a line. */
+__attribute__((noreturn)) void case_skip(const char *why);
 /* Run them all; what main() returns. */
 int run_cases(const struct vcase *cases, size_t cnt);
 
