@@ -40,8 +40,8 @@ static int check_owner(const struct vrb_device *dev, const char *name, const str
 	if (vrb_params.xrcd_filename || st->st_uid == geteuid())
 		return 0;
 	VRB_WARN(FI_LOG_DOMAIN, "the file of the XRC domain on device %s, %s: user %u made it, and this process is "
-		 "user %u's; set FI_VERBS_XRCD_FILENAME to a file of your own\n", dev->name, name, (unsigned) st->st_uid,
-		 (unsigned) geteuid());
+		 "user %u's; set FI_VERBS_XRCD_FILENAME to a file of your own\n",
+		 dev->name, name, (unsigned) st->st_uid, (unsigned) geteuid());
 	return -FI_EACCES;
 }
 

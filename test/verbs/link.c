@@ -370,8 +370,8 @@ void case_skip(const char *why)
 	exit(SKIPPED);
 }
 
-/* True if it has passed. Otherwise its output has been printed. *skipped: why it cannot run here, which the caller frees,
- * or NULL. */
+/* True if it has passed; otherwise its output has been printed. *skipped: why it cannot run here, which the caller
+ * frees, or NULL. */
 static bool run_case(const struct vcase *vcase, char **skipped)
 {
 	FILE *log = tmpfile();
