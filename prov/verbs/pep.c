@@ -69,20 +69,6 @@ static int pep_describe(const struct fab_connreq *base, struct fi_info *info)
 	return info->domain_attr->name ? 0 : -FI_ENOMEM;
 }
 
-static void vrb_pep_refuse(struct rdma_cm_id *id)
-{
-	rdma_reject(id, NULL, 0);
-	rdma_destroy_id(id);
-}
-
-static void pep_drop(struct fab_connreq *base)
-{
-	struct vrb_connreq *req = connreq_of(base);
-
-	vrb_pep_refuse(req->id);
-	free(req);
-}
-
 static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 {
 	struct vrb_connreq *req = connreq_of(base);
@@ -90,13 +76,16 @@ static void pep_reject(struct fab_connreq *base, const void *param, size_t len)
 	uint8_t data[VRB_CM_DATA_MAX + 1] = { 0 };
 
 	vrb_cm_pack(data, param, len);
-	if (kind && kind->mark)
-		kind->mark(data);
-	if (rdma_reject(req->id, data, kind && kind->mark ? sizeof(data) : data[0] + 1u))
-		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "fi_reject: the peer has closed the connection: %s\n",
+	if (rdma_reject(req->id, data, kind && kind->refusal ? kind->refusal(req->data, data) : data[0] + 1u))
+		VRB_LOG(FI_LOG_INFO, FI_LOG_EP_CTRL, "rdma_reject: the peer has closed the connection: %s\n",
 			strerror(errno));
 	rdma_destroy_id(req->id);
 	free(req);
+}
+
+static void pep_drop(struct fab_connreq *base)
+{
+	pep_reject(base, NULL, 0);
 }
 
 /* Handle a connection request. The event has been acknowledged, since a handler of the request may move or destroy the
@@ -112,7 +101,8 @@ static void on_request(struct vrb_pep *pep, struct rdma_cm_id *id, const struct 
 
 	if (!req) {
 		VRB_WARN(FI_LOG_EP_CTRL, "no memory for a connection request: it is refused\n");
-		vrb_pep_refuse(id);
+		rdma_reject(id, NULL, 0);
+		rdma_destroy_id(id);
 		return;
 	}
 	req->id = id;

@@ -160,6 +160,7 @@ static int srx_getopt(fid_t fid, int level, int optname, void *optval, size_t *o
 		return fab_ep_getopt(fid, level, optname, optval, optlen);
 	if (!optval || !optlen || *optlen < sizeof(bool))
 		return -FI_ETOOSMALL;
+	vrb_ep_of(fid)->srx->names_taker = true;
 	*(bool *) optval = true;
 	*optlen = sizeof(bool);
 	return 0;

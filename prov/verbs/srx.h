@@ -16,6 +16,7 @@ struct vrb_srx {
 	struct vrb_ep ep;		/* all its receives complete to ep.hw_cq, set by the first fi_enable */
 	struct ibv_srq *srq;		/* owned; over XRC NULL before the first fi_enable */
 	uint32_t user_cnt;		/* endpoints bound */
+	bool names_taker;		/* somebody has asked for FAB_OPT_NAMES_TAKER, and relies on it */
 	struct fab_list takers[VRB_SRX_BUCKETS];	/* vrb_ep.taker of those that have joined, by vrb_ep.qpn */
 	uint32_t srqn;			/* the next two: used by xrc_srx.c */
 	struct fab_list early;		/* receives that were posted before there is an SRQ */
@@ -31,10 +32,11 @@ void vrb_srx_unbind(struct vrb_ep *ep);
 /* For fi_enable(3): make sure that the context has a hardware completion queue and an SRQ. 0 or -FI_E*. No lock
  * held. */
 int vrb_srx_ready(struct vrb_srx *srx);
-/* From now on the queue pair of this number takes receives of the context for ep, and for no other endpoint. Lock
- * held. */
+/* From now on the queue pair of this number takes receives of the context for ep, and not for those that have joined
+ * before. Lock held. */
 void vrb_srx_join(struct vrb_ep *ep, uint32_t qpn);
-/* The queue pair takes no more for ep: process the completions of its receives. Idempotent. Lock held. */
+/* The queue pair takes no more for ep, but for the last of those that have joined before, if there is one: process the
+ * completions of its receives. Idempotent. Lock held. */
 void vrb_srx_leave(struct vrb_ep *ep);
 /* Before ep->qp, which is in the error state, is destroyed: wait until the device reports that it has given back all
  * receives that it took, for LAST_NS at most. Lock held. */

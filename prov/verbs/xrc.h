@@ -144,15 +144,20 @@ void vrb_xrc_give_up(struct vrb_ep *ep, int err, const struct rdma_cm_event *eve
 /* Leave initiator and target, and make another attempt with a new id, when the event that is being handled has been
  * acknowledged. */
 void vrb_xrc_renew(struct vrb_ep *ep);
-/* Any thread: vrb_kind.unpack and vrb_kind.mark. */
+/* Any thread: vrb_kind.unpack and vrb_kind.refusal. */
 const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt);
-void vrb_xrc_mark(uint8_t *data);
+uint8_t vrb_xrc_refusal(const uint8_t *req, uint8_t *data);
+/* True if private data is of our handshake, of any version. Any thread. */
+bool vrb_xrc_is_ours(const void *data, size_t len);
 
 /* ---- xrc_upstream.c: upstream's handshake; engine's lock held, if no other is said ---- */
 
 /* For fi_endpoint() with a request: if the request is upstream's, ep will answer as upstream does. 0 or -FI_ENOMEM. No
  * lock held. */
 int vrb_xrc_up_open(struct vrb_ep *ep);
+/* vrb_kind.refusal of a request of upstream's: its part is before the application's data. 0: the request is not
+ * upstream's. Any thread. */
+uint8_t vrb_xrc_up_refusal(const uint8_t *req, uint8_t *data);
 /* Accept the request. 0 or -errno, logged. */
 int vrb_xrc_up_accept(struct vrb_ep *ep);
 /* The peer has refused ep's request without a word of our handshake: if upstream may be there, make another attempt in

@@ -25,11 +25,20 @@ _Static_assert(VRB_XRC_AT + sizeof(struct vrb_xrc_wire) == VRB_CM_DATA_MAX + 1, 
 
 /* ---- private data ---- */
 
-static bool xrc_cm_take(const void *data, size_t len, struct vrb_xrc_wire *wire)
+bool vrb_xrc_is_ours(const void *data, size_t len)
 {
-	if (!data || len < VRB_XRC_AT + sizeof(*wire))
+	uint16_t magic;
+
+	if (!data || len < VRB_XRC_AT + sizeof(struct vrb_xrc_wire))
 		return false;
-	memcpy(wire, (const uint8_t *) data + VRB_XRC_AT, sizeof(*wire));
+	memcpy(&magic, (const uint8_t *) data + VRB_XRC_AT, sizeof(magic));
+	return (*(const uint8_t *) data & VRB_XRC_OURS) && magic == htons(VRB_XRC_MAGIC);
+}
+
+/* The provider's part, which begins at `at`. False: it is of another version. */
+static bool take_part(const uint8_t *at, struct vrb_xrc_wire *wire)
+{
+	memcpy(wire, at, sizeof(*wire));
 	wire->srqn = ntohl(wire->srqn);
 	wire->pair = ntohl(wire->pair);
 	wire->tgt = ntohl(wire->tgt);
@@ -37,8 +46,15 @@ static bool xrc_cm_take(const void *data, size_t len, struct vrb_xrc_wire *wire)
 	return ntohs(wire->magic) == VRB_XRC_MAGIC && wire->version == VRB_XRC_VERSION;
 }
 
+static bool xrc_cm_take(const void *data, size_t len, struct vrb_xrc_wire *wire)
+{
+	return vrb_xrc_is_ours(data, len) && take_part((const uint8_t *) data + VRB_XRC_AT, wire);
+}
+
+/* data is of vrb_cm_pack(), and has room for VRB_CM_DATA_MAX + 1 bytes. */
 static void xrc_cm_give(uint8_t *data, struct vrb_xrc_wire wire)
 {
+	data[0] |= VRB_XRC_OURS;
 	wire.magic = htons(VRB_XRC_MAGIC);
 	wire.version = VRB_XRC_VERSION;
 	wire.srqn = htonl(wire.srqn);
@@ -48,36 +64,47 @@ static void xrc_cm_give(uint8_t *data, struct vrb_xrc_wire wire)
 	memcpy(data + VRB_XRC_AT, &wire, sizeof(wire));
 }
 
-/* Of a refusal: the peer knows our handshake. */
-void vrb_xrc_mark(uint8_t *data)
+uint8_t vrb_xrc_refusal(const uint8_t *req, uint8_t *data)
 {
+	uint8_t len = vrb_xrc_up_refusal(req, data);
+
+	if (len)
+		return len;
 	xrc_cm_give(data, (struct vrb_xrc_wire) { 0 });
+	return VRB_CM_DATA_MAX + 1;
 }
 
 const void *vrb_xrc_unpack(const void *data, uint8_t len, size_t *cnt)
 {
 	const uint8_t *bytes = data;
-	struct vrb_xrc_wire wire;
 	uint8_t ahead = sizeof(struct vrb_xrc_up_wire);
 
-	if (xrc_cm_take(data, len, &wire) || len <= ahead || bytes[0] != VRB_XRC_UP_VERSION)
+	if (vrb_xrc_is_ours(data, len)) {
+		*cnt = bytes[0] & ~VRB_XRC_OURS;
+		*cnt = *cnt <= VRB_XRC_DATA_MAX ? *cnt : 0;
+		return *cnt ? bytes + 1 : NULL;
+	}
+	if (len <= ahead || bytes[0] != VRB_XRC_UP_VERSION)
 		return vrb_cm_unpack(data, len, cnt);
 	return vrb_cm_unpack(bytes + ahead, len - ahead, cnt);
 }
 
-/* Make the provider's part of a REQ or REP; it is after the application's data. */
-static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep)
+/* The parameters of a REQ or REP. data has room for VRB_CM_DATA_MAX + 1 bytes: the application's data, and the
+ * provider's part after it. */
+static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep, uint8_t *data)
 {
 	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 	bool shared = x->ini->state == VRB_INI_READY;
 	struct rdma_conn_param param = vrb_cm_param(ep);
 
-	xrc_cm_give(x->conn.cm_data, (struct vrb_xrc_wire) {
+	memcpy(data, x->conn.cm_data, VRB_XRC_AT);
+	xrc_cm_give(data, (struct vrb_xrc_wire) {
 		.flags = (shared ? VRB_XRC_SHARED : 0) | (ep->srx ? VRB_XRC_SRX : 0), .srqn = x->srqn,
 		.tgt = x->tgt->qp->qp_num,
 		.pair = shared ? x->ini->tgt : x->ini->qp->qp_num, .tag = vrb_xrc_of(ep)->tag,
 	});
-	param.private_data_len = sizeof(x->conn.cm_data);
+	param.private_data = data;
+	param.private_data_len = VRB_CM_DATA_MAX + 1;
 	param.qp_num = x->ini->qp->qp_num;
 	param.srq = 1;
 	return param;
@@ -156,6 +183,7 @@ int vrb_xrc_connect(struct vrb_ep *ep)
 
 static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 {
+	uint8_t data[VRB_CM_DATA_MAX + 1];
 	struct rdma_conn_param param;
 	int ret = xrc_cm_pick(ep, NULL, may_wait);
 
@@ -169,7 +197,7 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 		vrb_xrc_give_up(ep, -ret, NULL, "XRC queue pairs");
 		return;
 	}
-	param = xrc_conn_param(ep);
+	param = xrc_conn_param(ep, data);
 	if (vrb_cm_ask(ep, &param))
 		vrb_xrc_give_up(ep, errno, NULL, "rdma_connect");
 }
@@ -298,11 +326,12 @@ static void refuse_target(struct vrb_ep *ep)
 static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 {
 	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
+	uint8_t data[VRB_CM_DATA_MAX + 1];
 	struct rdma_conn_param param;
 	struct vrb_xrc_wire req;
 	int ret;
 
-	xrc_cm_take(x->conn.cm_data, sizeof(x->conn.cm_data), &req);
+	take_part(x->conn.cm_data + VRB_XRC_AT, &req);
 	x->peer_srqn = req.srqn;
 	x->peer_shares = req.flags & VRB_XRC_SRX;
 	ret = xrc_cm_pick(ep, &req.tag, may_wait);
@@ -312,7 +341,7 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 		ret = vrb_ini_connect(ep, x->conn.id, req.tgt);
 	if (ret)
 		return ret;
-	param = xrc_conn_param(ep);
+	param = xrc_conn_param(ep, data);
 	return rdma_accept(x->conn.id, &param) ? -errno : 0;
 }
 
@@ -326,7 +355,7 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 		return ret;
 	if (x->up)
 		return vrb_xrc_up_accept(ep);
-	if (!xrc_cm_take(x->conn.cm_data, sizeof(x->conn.cm_data), &req)) {
+	if (!take_part(x->conn.cm_data + VRB_XRC_AT, &req)) {	/* fi_accept's data is before it */
 		VRB_WARN(FI_LOG_EP_CTRL,
 			 "fi_accept over XRC: the peer is no XRC endpoint of this provider, nor of upstream's\n");
 		refuse(ep, 0);

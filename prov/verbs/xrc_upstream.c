@@ -52,6 +52,16 @@ static bool up_take(const void *data, size_t len, struct vrb_xrc_up_wire *wire)
 	return wire->version == VRB_XRC_UP_VERSION && wire->reciprocal <= 1;
 }
 
+static void up_give(uint8_t *data, struct vrb_xrc_up_wire wire)
+{
+	wire.version = VRB_XRC_UP_VERSION;
+	wire.port = htons(wire.port);
+	wire.tgt = htonl(wire.tgt);
+	wire.srqn = htonl(wire.srqn);
+	wire.tag = htonl(wire.tag);
+	memcpy(data, &wire, sizeof(wire));
+}
+
 /* The parameters of a request or an answer. data has room for VRB_CM_DATA_MAX + 1 bytes; those of the application are
  * cm_data, and only in the first request and its answer. */
 static struct rdma_conn_param up_param(struct vrb_ep *ep, struct vrb_xrc_up_wire wire, uint32_t qpn, uint8_t *data)
@@ -64,17 +74,39 @@ static struct rdma_conn_param up_param(struct vrb_ep *ep, struct vrb_xrc_up_wire
 		memcpy(data + len, conn->cm_data, conn->cm_data[0] + 1u);
 		len += (uint8_t) (conn->cm_data[0] + 1);
 	}
-	wire.version = VRB_XRC_UP_VERSION;
-	wire.port = htons(wire.port);
-	wire.tgt = htonl(wire.tgt);
-	wire.srqn = htonl(vrb_xrc_ep_of(ep)->srqn);
-	wire.tag = htonl(wire.tag);
-	memcpy(data, &wire, sizeof(wire));
+	wire.srqn = vrb_xrc_ep_of(ep)->srqn;
+	up_give(data, wire);
 	param.private_data = data;
 	param.private_data_len = len;
 	param.qp_num = qpn;
 	param.srq = 1;
 	return param;
+}
+
+/* Add upstream's part to the data with which a request of it is refused. The length. */
+static uint8_t up_refusal(const struct vrb_xrc_up_wire *req, uint8_t *data)
+{
+	uint8_t len = (uint8_t) (data[0] + 1);
+
+	memmove(data + DATA_AT, data, len);
+	up_give(data, (struct vrb_xrc_up_wire) { .reciprocal = req->reciprocal, .port = req->port, .tag = req->tag });
+	return (uint8_t) (DATA_AT + len);
+}
+
+uint8_t vrb_xrc_up_refusal(const uint8_t *req, uint8_t *data)
+{
+	struct vrb_xrc_up_wire wire;
+
+	if (vrb_xrc_is_ours(req, VRB_CM_DATA_MAX + 1) || !up_take(req, VRB_CM_DATA_MAX + 1, &wire))
+		return 0;
+	return up_refusal(&wire, data);
+}
+
+static void up_refuse(struct rdma_cm_id *id, const struct vrb_xrc_up_wire *req)
+{
+	uint8_t data[DATA_AT + 1] = { 0 };
+
+	rdma_reject(id, data, up_refusal(req, data));
 }
 
 static void up_failed(struct vrb_ep *ep, int err, const struct rdma_cm_event *event, const char *step)
@@ -145,6 +177,20 @@ static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct r
 
 /* ---- receiving ---- */
 
+/* True if ep may receive by the target of this number. Upstream's endpoints share an initiator also where they send to
+ * one context of ours, so the target may have an endpoint there. That is well where a program gets the same of a
+ * message, whichever endpoint it was for. */
+static bool up_may_join(const struct vrb_ep *ep, uint32_t tgt)
+{
+	const struct vrb_ep *other = ep->srx ? vrb_srx_taker(ep->srx, tgt) : NULL;
+	const struct fab_ep_bound *bound = &ep->base.bound;
+
+	return !other || (!ep->srx->names_taker && other->base.bound.rx_cq == bound->rx_cq &&
+			  other->base.report.rx_selective == ep->base.report.rx_selective &&
+			  other->base.bound.cntr[FAB_CNTR_RECV] == bound->cntr[FAB_CNTR_RECV] &&
+			  other->base.bound.cntr[FAB_CNTR_REMOTE_WRITE] == bound->cntr[FAB_CNTR_REMOTE_WRITE]);
+}
+
 /* Accept a request. 0 or -errno. */
 static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_xrc_up_wire *req)
 {
@@ -154,10 +200,10 @@ static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_
 	struct rdma_conn_param param;
 	int ret = 0;
 
-	errno = FI_ECONNABORTED;	/* a target that serves another endpoint of the context */
+	errno = FI_ECONNABORTED;	/* of up_may_join() */
 	if (stream)
 		x->tgt = vrb_tgt_make(ep, id);
-	else if (!vrb_xrc_is_taken(ep, req->tgt))
+	else if (up_may_join(ep, req->tgt))
 		x->tgt = vrb_tgt_open(ep, req->tgt);
 	if (!x->tgt)
 		return -errno;
@@ -180,14 +226,11 @@ static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_
 
 bool vrb_xrc_up_try(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	const uint8_t *data = event->param.conn.private_data;
-	size_t len = event->param.conn.private_data_len;
-	uint16_t magic = 0;
+	const struct rdma_conn_param *told = &event->param.conn;
 
-	if (data && len >= VRB_XRC_AT + sizeof(magic))
-		memcpy(&magic, data + VRB_XRC_AT, sizeof(magic));
 	if (ep->state != VRB_EP_CONNECTING || ep->base.info->handle || event->status != REJ_CONSUMER ||
-	    magic == htons(VRB_XRC_MAGIC) || vrb_conn_of(ep)->peer.sa.sa_family == FAB_AF_IB)
+	    vrb_xrc_is_ours(told->private_data, told->private_data_len) ||
+	    vrb_conn_of(ep)->peer.sa.sa_family == FAB_AF_IB)
 		return false;
 	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
 	if (!vrb_xrc_ep_of(ep)->up)
@@ -280,7 +323,7 @@ static void up_called_back(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		up_connected(ep);
 		return;
 	}
-	rdma_reject(event->id, NULL, 0);
+	up_refuse(event->id, &req);
 	up_failed(ep, -ret, event, "XRC target");
 }
 
@@ -290,10 +333,9 @@ int vrb_xrc_up_open(struct vrb_ep *ep)
 {
 	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 	struct vrb_xrc_up_wire req;
-	uint16_t magic;
 
-	memcpy(&magic, conn->cm_data + VRB_XRC_AT, sizeof(magic));
-	if (magic == htons(VRB_XRC_MAGIC) || !up_take(conn->cm_data, sizeof(conn->cm_data), &req) || req.reciprocal)
+	if (vrb_xrc_is_ours(conn->cm_data, sizeof(conn->cm_data)) ||
+	    !up_take(conn->cm_data, sizeof(conn->cm_data), &req) || req.reciprocal)
 		return 0;
 	vrb_xrc_ep_of(ep)->up = calloc(1, sizeof(*vrb_xrc_ep_of(ep)->up));
 	if (!vrb_xrc_ep_of(ep)->up)
@@ -334,7 +376,7 @@ int vrb_xrc_up_accept(struct vrb_ep *ep)
 	up->sink.event = up_event;
 	if (ret) {
 		VRB_WARN(FI_LOG_EP_CTRL, "fi_accept of a request of upstream's over XRC: %s\n", strerror(-ret));
-		rdma_reject(conn->id, NULL, 0);
+		up_refuse(conn->id, &up->req);
 		return ret;
 	}
 	if (up->receives)

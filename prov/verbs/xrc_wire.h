@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The private data of the CM's REQ, REP and REJ between two XRC endpoints, big-endian. Ours is behind the room for the
- * data of the application (vrb_cm_pack()), upstream's before that data.
+ * data of the application (vrb_cm_pack()), upstream's before that data. The first byte tells them apart: upstream's is
+ * its version, ours the length of the application's data with VRB_XRC_OURS.
  */
 #ifndef VRB_XRC_WIRE_H
 #define VRB_XRC_WIRE_H
@@ -10,6 +11,7 @@
 
 #define VRB_XRC_MAGIC		0x5852	/* "XR" */
 #define VRB_XRC_VERSION		1
+#define VRB_XRC_OURS		0x80
 #define VRB_XRC_AT		36	/* bytes before it */
 #define VRB_XRC_DATA_MAX	(VRB_XRC_AT - 1)	/* of the application's data, less the length before it */
 

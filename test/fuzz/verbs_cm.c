@@ -18,6 +18,25 @@ static void application(const uint8_t *data, uint8_t len)
 	FUZZ_MUST(!cnt || (data && part > data && part + cnt <= data + len));
 	for (size_t i = 0; i < cnt; i++)
 		FUZZ_MUST(part[i] == data[1 + i]);
+	part = vrb_xrc_unpack(data, len, &cnt);
+	FUZZ_MUST(cnt <= VRB_CM_DATA_MAX);
+	FUZZ_MUST(!cnt || (data && part > data && part + cnt <= data + len));
+}
+
+/* Whatever the request is, its refusal brings the application's data. */
+static void refusal(const uint8_t *data, size_t len)
+{
+	uint8_t req[VRB_CM_DATA_MAX + 1] = { 0 }, rej[VRB_CM_DATA_MAX + 1] = { 0 };
+	uint8_t rej_len = VRB_XRC_DATA_MAX;
+	const uint8_t *part;
+	size_t cnt;
+
+	memcpy(req, data, len < sizeof(req) ? len : sizeof(req));
+	vrb_cm_pack(rej, req, rej_len);
+	rej_len = vrb_xrc_refusal(req, rej);
+	FUZZ_MUST(rej_len <= sizeof(rej));
+	part = vrb_xrc_unpack(rej, rej_len, &cnt);
+	FUZZ_MUST(part && cnt == VRB_XRC_DATA_MAX && !memcmp(part, req, cnt));
 }
 
 /* What is given is taken as it was. */
@@ -39,6 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len)
 
 	len = len < UINT8_MAX ? len : UINT8_MAX;
 	application(any ? data : NULL, any ? (uint8_t) len : 0);
+	refusal(data, len);
 	if (xrc_cm_take(any ? data : NULL, any ? len : 0, &wire)) {
 		FUZZ_MUST(len >= VRB_XRC_AT + sizeof(wire));
 		again(wire);
