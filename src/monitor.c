@@ -62,7 +62,6 @@ static struct {
 	uint32_t forks;			/* fab_fork_cnt of the process that started the monitor */
 	bool off;			/* FI_MR_CACHE_MONITOR; constant */
 	bool told;			/* that there is none, and why; joining */
-	_Atomic uint64_t gen;		/* changes so far */
 	_Atomic int fd;			/* the userfaultfd, or -1 */
 	int map_fd;			/* /proc/self/pagemap; joining */
 	int stop_fd;			/* an eventfd that ends the thread; joining */
@@ -97,7 +96,6 @@ static void tell(uintptr_t start, uintptr_t end)
 {
 	struct fab_list *link;
 
-	atomic_fetch_add(&mon.gen, 1);
 	fab_list_for_each(&mon.watchers, link) {
 		struct fab_mem_watcher *watcher = fab_container(link, struct fab_mem_watcher, link);
 
@@ -327,7 +325,7 @@ static bool monitor_valid(uintptr_t addr, size_t len)
 	return !foreign || foreign->export_ops->valid(foreign, (void *) addr, len);
 }
 
-static bool monitor_watch(uintptr_t addr, size_t len, uint64_t *gen)
+static bool monitor_watch(uintptr_t addr, size_t len)
 {
 	struct fid_mem_monitor *foreign = atomic_load(&mon.foreign);
 	uintptr_t mask = page_mask(), start = addr & ~mask, end = (addr + len + mask) & ~mask;
@@ -335,7 +333,6 @@ static bool monitor_watch(uintptr_t addr, size_t len, uint64_t *gen)
 		.range = { .start = start, .len = end - start }, .mode = UFFDIO_REGISTER_MODE_WP,
 	};
 
-	*gen = atomic_load(&mon.gen);
 	if (foreign)
 		return !foreign->export_ops->subscribe(foreign, (void *) addr, len);
 	return monitor_quiet() && !ioctl(atomic_load(&mon.fd), UFFDIO_REGISTER, &reg);
@@ -370,22 +367,13 @@ static bool monitor_lasts(uintptr_t addr, size_t len)
 	return atomic_load(&mon.foreign) || is_private(addr, addr + len);
 }
 
-static bool monitor_same(uint64_t gen)
-{
-	return atomic_load(&mon.gen) == gen;
-}
-
 static void monitor_unwatch(uintptr_t addr, size_t len)
 {
 	struct fid_mem_monitor *foreign = atomic_load(&mon.foreign);
-	uintptr_t mask = page_mask(), start = addr & ~mask, end = (addr + len + mask) & ~mask;
+	uintptr_t mask = foreign ? 0 : page_mask(), start = addr & ~mask, end = (addr + len + mask) & ~mask;
 	struct uffdio_range range;
 	struct fab_list *link;
 
-	if (foreign) {
-		foreign->export_ops->unsubscribe(foreign, (void *) addr, len);
-		return;
-	}
 	fab_list_for_each(&mon.watchers, link) {
 		struct fab_mem_watcher *watcher = fab_container(link, struct fab_mem_watcher, link);
 
@@ -395,6 +383,10 @@ static void monitor_unwatch(uintptr_t addr, size_t len)
 	end &= ~mask;
 	if (start >= end)
 		return;
+	if (foreign) {
+		foreign->export_ops->unsubscribe(foreign, (void *) start, end - start);
+		return;
+	}
 	range = (struct uffdio_range) { .start = start, .len = end - start };
 	ioctl(atomic_load(&mon.fd), UFFDIO_UNREGISTER, &range);
 }
@@ -402,7 +394,7 @@ static void monitor_unwatch(uintptr_t addr, size_t len)
 struct fab_monitor fab_monitor = {
 	.join = monitor_join, .leave = monitor_leave, .lock = monitor_lock, .unlock = monitor_unlock,
 	.quiet = monitor_quiet, .valid = monitor_valid, .watch = monitor_watch,
-	.lasts = monitor_lasts, .same = monitor_same, .unwatch = monitor_unwatch,
+	.lasts = monitor_lasts, .unwatch = monitor_unwatch,
 	.max_size = SIZE_MAX, .max_cnt = MAX_CNT,
 };
 

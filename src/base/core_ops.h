@@ -89,13 +89,11 @@ struct fab_monitor {
 	bool (*quiet)(void);
 	/* True if registrations of [addr, addr + len) that were made before are still good. Lock held. */
 	bool (*valid)(uintptr_t addr, size_t len);
-	/* Watch [addr, addr + len) from now on, whole pages. *gen is for same(). False: this memory cannot be watched.
-	 * Lock not held. */
-	bool (*watch)(uintptr_t addr, size_t len, uint64_t *gen);
+	/* Watch [addr, addr + len) from now on, whole pages. The caller's spare() has it already, since others may end
+	 * the watch of the same pages meanwhile. False: this memory cannot be watched. Lock not held. */
+	bool (*watch)(uintptr_t addr, size_t len);
 	/* True if this memory, which is resident by now, is of a kind whose changes are all noticed. Lock not held. */
 	bool (*lasts)(uintptr_t addr, size_t len);
-	/* True if no watched memory has changed since watch() gave gen. Lock held. */
-	bool (*same)(uint64_t gen);
 	/* Nobody needs [addr, addr + len) watched any more, as far as the caches do not say otherwise. Lock held. */
 	void (*unwatch)(uintptr_t addr, size_t len);
 	/* The settings of the caches: bytes and number of registrations, at most. */

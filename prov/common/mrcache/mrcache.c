@@ -115,6 +115,7 @@ static struct fab_mrc_table *table_of(struct fab_mrc *cache, uint64_t access)
 static void watch_changed(struct fab_mem_watcher *watcher, uintptr_t start, uintptr_t end)
 {
 	struct fab_mrc *cache = fab_container(watcher, struct fab_mrc, watcher);
+	struct fab_list *link;
 
 	for (size_t i = 0; i < FAB_MRC_USES; i++) {
 		struct fab_mrc_table *table = &cache->table[i];
@@ -125,23 +126,39 @@ static void watch_changed(struct fab_mem_watcher *watcher, uintptr_t start, uint
 		if (last > at)
 			table_cut(cache, table, at, last - at);
 	}
+	fab_list_for_each(&cache->coming, link) {
+		struct fab_pin *pin = fab_container(link, struct fab_pin, link);
+
+		pin->changed |= pin->start < end && pin->end > start;
+	}
+}
+
+/* Shrink [*start, *end) so that it has no memory of the registration. More than needed stays watched, if the
+ * registration begins inside. */
+static void spare_pin(const struct fab_pin *pin, uintptr_t *start, uintptr_t *end)
+{
+	if (pin->end <= *start || pin->start >= *end)
+		return;
+	if (pin->start <= *start)
+		*start = fab_min(pin->end, *end);
+	else
+		*end = pin->start;
 }
 
 static void watch_spare(struct fab_mem_watcher *watcher, uintptr_t *start, uintptr_t *end)
 {
 	const struct fab_mrc *cache = fab_container(watcher, struct fab_mrc, watcher);
+	struct fab_list *link;
 
 	for (size_t i = 0; i < FAB_MRC_USES; i++) {
 		const struct fab_mrc_table *table = &cache->table[i];
 		size_t at = table_after(table, *start);
 
-		for (; at < table->cnt && table->pin[at]->start < *end && *start < *end; at++) {
-			if (table->pin[at]->start <= *start)
-				*start = fab_min(table->pin[at]->end, *end);
-			else
-				*end = table->pin[at]->start;	/* more than needed stays watched, if it ends sooner */
-		}
+		for (; at < table->cnt && table->pin[at]->start < *end && *start < *end; at++)
+			spare_pin(table->pin[at], start, end);
 	}
+	fab_list_for_each(&cache->coming, link)
+		spare_pin(fab_container(link, struct fab_pin, link), start, end);
 }
 
 /* ---- keeping ---- */
@@ -253,12 +270,42 @@ struct fab_pin *fab_mrc_find(struct fab_mrc *cache, const void *addr, size_t len
 	return pin;
 }
 
+/* Begin to watch the memory of a registration that is about to be made. False: it will not be cached. */
+static bool watch_begin(struct fab_mrc *cache, const struct fab_monitor *monitor, struct fab_pin *pin)
+{
+	if (!monitor)
+		return false;
+	monitor->lock();
+	fab_list_add_tail(&cache->coming, &pin->link);
+	monitor->unlock();
+	if (monitor->watch(pin->start, pin->end - pin->start))
+		return true;
+	monitor->lock();
+	fab_list_remove(&pin->link);
+	monitor->unlock();
+	return false;
+}
+
+/* The registration has been made, or not. Keep it if it is good. */
+static void watch_end(struct fab_mrc *cache, const struct fab_monitor *monitor, struct fab_pin *pin, bool made)
+{
+	size_t len = pin->end - pin->start;
+	bool lasts = made && monitor->lasts(pin->start, len);
+
+	monitor->lock();
+	if (lasts && !pin->changed)
+		keep(cache, pin);
+	fab_list_remove(&pin->link);
+	if (!pin->cached)
+		monitor->unwatch(pin->start, len);
+	monitor->unlock();
+}
+
 int fab_mrc_get(struct fab_mrc *cache, const void *addr, size_t len, uint64_t access, struct fab_pin **out)
 {
 	struct fab_pin *pin = fab_mrc_find(cache, addr, len, access);
 	const struct fab_monitor *monitor;
-	bool watched, lasts;
-	uint64_t gen;
+	bool watched;
 	int ret;
 
 	*out = pin;
@@ -272,27 +319,19 @@ int fab_mrc_get(struct fab_mrc *cache, const void *addr, size_t len, uint64_t ac
 		.start = (uintptr_t) addr, .end = (uintptr_t) addr + len, .access = access, .user_cnt = 1,
 	};
 	fab_list_init(&pin->link);
-	monitor = join(cache);
-	watched = monitor && monitor->watch(pin->start, len, &gen);
+	monitor = is_own(cache) ? join(cache) : NULL;
+	watched = watch_begin(cache, monitor, pin);
 	ret = cache->ops->reg(cache, (void *) addr, len, access, &pin->region);
 	/* what others keep registered may be too much for the device, or for the limit on locked memory */
 	if (ret && monitor && drop_idle(cache))
 		ret = cache->ops->reg(cache, (void *) addr, len, access, &pin->region);
-	if (ret) {
+	if (watched)
+		watch_end(cache, monitor, pin, !ret);
+	if (ret)
 		free(pin);
-		return ret;
-	}
-	*out = pin;
-	if (!watched)
-		return 0;
-	lasts = monitor->lasts(pin->start, len);
-	monitor->lock();
-	if (lasts && monitor->same(gen))
-		keep(cache, pin);
-	if (!pin->cached)
-		monitor->unwatch(pin->start, len);
-	monitor->unlock();
-	return 0;
+	else
+		*out = pin;
+	return ret;
 }
 
 bool fab_mrc_put(struct fab_mrc *cache, struct fab_pin *pin)
@@ -335,6 +374,7 @@ int fab_mrc_init(struct fab_mrc *cache, const struct fi_provider *prov, const st
 	*cache = (struct fab_mrc) { .ops = ops, .prov = prov, .forks = fab_fork_cnt };
 	cache->watcher = (struct fab_mem_watcher) { .changed = watch_changed, .spare = watch_spare };
 	fab_list_init(&cache->watcher.link);
+	fab_list_init(&cache->coming);
 	fab_list_init(&cache->idle);
 	fab_list_init(&cache->dead);
 	pthread_mutex_init(&cache->dead_lock, NULL);

@@ -33,7 +33,10 @@ struct fab_pin {
 	uint64_t access;
 	unsigned user_cnt;
 	bool cached;			/* in the table of its access; if not, it ends with its last user */
-	struct fab_list link;		/* in cache->idle while it is cached and has no user; in cache->dead */
+	bool changed;			/* its memory has, while it was being registered */
+	/* in cache->coming while it is being registered, in cache->idle while it is cached and has no user; in
+	 * cache->dead */
+	struct fab_list link;
 };
 
 struct fab_mrc_ops {
@@ -63,9 +66,10 @@ struct fab_mrc {
 	/* guarded by the monitor's lock */
 	struct fab_mrc_table table[FAB_MRC_USES];
 	size_t cnt, size;		/* of the cached registrations: number, bytes */
-	struct fab_list idle;		/* struct fab_pin.link: least recently used first */
+	struct fab_list coming;		/* struct fab_pin.link: watched, and being registered by a thread */
+	struct fab_list idle;		/* likewise: least recently used first */
 	pthread_mutex_t dead_lock;	/* for dead; may be taken with the monitor's lock held */
-	struct fab_list dead;		/* struct fab_pin.link: to be deregistered by fab_mrc_reap() */
+	struct fab_list dead;		/* likewise: to be deregistered by fab_mrc_reap() */
 	_Atomic bool has_dead;
 };
 
