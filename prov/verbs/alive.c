@@ -22,17 +22,18 @@ static void post_probe(struct vrb_ep *ep, uint64_t now_ns)
 {
 	struct vrb_conn_ep *conn = vrb_conn_of(ep);
 
-	vrb_post_marker(ep);
-	ep->tx_quiet = 0;
+	if (vrb_post_marker(ep))
+		ep->tx_quiet = 0;
 	conn->alive.tail = ep->tx_tail;
-	conn->alive.posted_ns = conn->alive.moved_ns = now_ns;
+	conn->alive.posted_ns = now_ns;
 }
 
 void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 {
 	struct vrb_alive *alive = &vrb_conn_of(ep)->alive;
-	bool none = ep->tx_head == ep->tx_tail;
-	bool unknown = none || ep->tx_quiet;	/* the last request is not reported */
+	uint32_t cnt = ep->tx_tail - ep->tx_head;
+	bool unknown = !cnt || ep->tx_quiet;	/* the last request is not reported */
+	bool waits = cnt > ep->tx_quiet;	/* one that is reported has not completed */
 	bool stalls;
 
 	if (ep->state != VRB_EP_CONNECTED || !ep->kind->probes(ep))
@@ -40,13 +41,13 @@ void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 	stalls = vrb_params.stall_ms && (!ep->kind->alone || ep->kind->alone(ep));
 	if (!alive->posted_ns || alive->tail != ep->tx_tail)
 		alive->posted_ns = now_ns;
-	if (!alive->moved_ns || alive->head != ep->tx_head || none)
+	if (!alive->moved_ns || alive->head != ep->tx_head || !waits)
 		alive->moved_ns = now_ns;
 	alive->head = ep->tx_head;
 	alive->tail = ep->tx_tail;
 	if (probe && unknown && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
 		post_probe(ep, now_ns);
-	else if (stalls && !unknown && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
+	else if (stalls && waits && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
 		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive within the time limit "
 			      "(FI_VERBS_STALL_TIMEOUT)");
 }

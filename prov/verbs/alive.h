@@ -15,7 +15,7 @@ struct vrb_ep;
 /* What was seen of an endpoint's requests. Guarded by the engine's lock. */
 struct vrb_alive {
 	uint32_t head, tail;		/* of the requests outstanding, at the last look */
-	uint64_t moved_ns;		/* head was elsewhere before, or nothing was outstanding */
+	uint64_t moved_ns;		/* head was elsewhere before, or no report was due */
 	uint64_t posted_ns;		/* tail was elsewhere before */
 };
 

@@ -44,8 +44,8 @@ ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret
 ssize_t vrb_refuse_rx(const struct vrb_ep *ep);
 /* Post the marker, a write of no bytes that is no operation. Its completion tells that all requests before it have
  * ended, including unsignaled ones. In the error state it is the last request; before, it asks whether the peer is
- * there. Lock held. */
-void vrb_post_marker(struct vrb_ep *ep);
+ * there. False: the device has refused it. Lock held. */
+bool vrb_post_marker(struct vrb_ep *ep);
 /* End all outstanding operations whose completion queue is broken with err and why: the hardware will not report them.
  * The caller has set a state in which no receive can be posted. Lock held. */
 void vrb_work_lost(struct vrb_ep *ep, int err, const char *why);

@@ -300,7 +300,7 @@ ssize_t vrb_post_failed(struct vrb_ep *ep, const struct ibv_send_wr *wr, int ret
 	return -FI_EIO;
 }
 
-void vrb_post_marker(struct vrb_ep *ep)
+bool vrb_post_marker(struct vrb_ep *ep)
 {
 	struct vrb_tx *tx = &ep->tx[ep->tx_tail & ep->tx_mask];
 	struct ibv_send_wr wr = {
@@ -309,12 +309,14 @@ void vrb_post_marker(struct vrb_ep *ep)
 	struct ibv_send_wr *bad;
 
 	if (ep->tx_tail - ep->tx_head > ep->tx_size)
-		return;			/* the last request is a marker already */
+		return true;		/* the last request is a marker already */
 	if (ep->kind->release)
 		ep->kind->release(ep);
 	*tx = (struct vrb_tx) { .ep = ep, .stats = ep->stats, .pos = ep->tx_tail, .code = FAB_OP_MAX };
 	if (ep->kind->aim_marker)
 		ep->kind->aim_marker(ep, &wr);
-	if (!ibv_post_send(ep->qp, &wr, &bad))
-		ep->tx_tail++;
+	if (ibv_post_send(ep->qp, &wr, &bad))
+		return false;
+	ep->tx_tail++;
+	return true;
 }

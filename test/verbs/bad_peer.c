@@ -301,21 +301,27 @@ static void peer_posts_no_receive(void)
 	expect_end(&link, FI_ETIMEDOUT);
 }
 
+static void idle(struct link *link, long ms)
+{
+	struct timespec begin, now;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		fi_cq_read(link->a.cq, NULL, 0);
+		usleep(1000);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < ms);
+}
+
 /* An idle connection, whose last request is not reported, stays for longer than FI_VERBS_STALL_TIMEOUT, and takes
  * messages: one must come through within that time. */
 static void peer_is_idle(void)
 {
 	struct link link = { 0 };
-	struct timespec begin, now;
 	char word;
 
 	connect_to_other(&link);
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	do {
-		fi_cq_read(link.a.cq, NULL, 0);
-		usleep(1000);
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 1500);
+	idle(&link, 1500);
 	say("g", 1);
 	MUST(fi_send(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
 	MUST_BE(!await_comp(&link, &link.a, NULL));
@@ -333,14 +339,9 @@ static ssize_t left(const struct end *end)
 	return end->ep->ops->tx_size_left(end->ep);
 }
 
-/* Fill the send queue of a, whose peer posts no receive, and wait for the probe. The last request is not reported. */
-static void fill_and_probe(struct link *link, int *mark)
+/* A connection of which a reports the sends alone that ask for it. */
+static void connect_selective(struct link *link)
 {
-	unsigned (*post_cnt)(void);
-	unsigned before;
-
-	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
-	MUST_BE(post_cnt);
 	link_listen(link);
 	MUST(fi_close(&link->a.ep->fid));
 	link->a.info->tx_attr->size = FULL;
@@ -349,14 +350,35 @@ static void fill_and_probe(struct link *link, int *mark)
 	MUST(fi_ep_bind(link->a.ep, &link->a.cq->fid, FI_TRANSMIT | FI_RECV | FI_SELECTIVE_COMPLETION));
 	MUST(fi_enable(link->a.ep));
 	link_accept(link, link_request(link).info);
-	before = post_cnt();
-	for (int i = 0; i < FULL; i++) {
-		const struct iovec iov = { link->a.room, 8 };
-		void *desc = fi_mr_desc(link->a.mr);
-		const struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = &mark[i] };
+}
 
-		MUST(fi_sendmsg(link->a.ep, &msg, i < AWAITED ? FI_COMPLETION : 0));
-	}
+static void send_selective(struct link *link, void *context, bool report)
+{
+	const struct iovec iov = { link->a.room, 8 };
+	void *desc = fi_mr_desc(link->a.mr);
+	const struct fi_msg msg = { .msg_iov = &iov, .desc = &desc, .iov_count = 1, .context = context };
+
+	MUST(fi_sendmsg(link->a.ep, &msg, report ? FI_COMPLETION : 0));
+}
+
+/* Fill the send queue of a, whose peer posts no receive. The last request is not reported. */
+static void fill(struct link *link, int *mark)
+{
+	for (int i = 0; i < FULL; i++)
+		send_selective(link, &mark[i], i < AWAITED);
+}
+
+/* The same, and wait for the probe. */
+static void fill_and_probe(struct link *link, int *mark)
+{
+	unsigned (*post_cnt)(void);
+	unsigned before;
+
+	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
+	MUST_BE(post_cnt);
+	connect_selective(link);
+	before = post_cnt();
+	fill(link, mark);
 	while (post_cnt() == before + FULL)
 		fi_cq_read(link->a.cq, NULL, 0);
 	MUST_BE(left(&link->a) == 0);
@@ -402,6 +424,40 @@ static void full_queue_is_probed_and_closed(void)
 	link_close(&link);
 }
 
+/* A peer that posts no receive is given up, also where the last request is not reported, and nobody probes. */
+static void full_queue_is_given_up(void)
+{
+	struct fi_cq_err_entry error = { 0 };
+	struct link link = { 0 };
+	int mark[FULL];
+
+	connect_selective(&link);
+	fill(&link, mark);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	for (int i = 0; i < FULL; i++)
+		MUST_BE(await_comp(&link, &link.a, &error) == FI_ETIMEDOUT);
+	link_close(&link);
+}
+
+/* The device has no room for a probe: the connection stays, though nobody knows that its last request has completed. */
+static void refused_probe_ends_nothing(void)
+{
+	struct link link = { 0 };
+
+	connect_selective(&link);
+	for (int i = 0; i < 2; i++) {
+		MUST(fi_recv(link.b.ep, link.b.room, 8, fi_mr_desc(link.b.mr), 0, NULL));
+		send_selective(&link, NULL, i == 1);
+		setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=ENOMEM", 1);
+		MUST_BE(!await_comp(&link, &link.b, NULL));
+		if (!i)
+			idle(&link, 300);
+		unsetenv("SOFTVERBS_FAIL");
+	}
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	link_close(&link);
+}
+
 #define LOST	"event said: soft0, port 1: no connection "
 #define PEER	" fi_sockaddr_in://127.0.0.1:[0-9]+: "
 
@@ -432,6 +488,11 @@ static const struct vcase cases[] = {
 	  "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=1000", peer_is_idle, NULL },
 	{ "a peer that posts no receive is given up", "FI_VERBS_STALL_TIMEOUT=200", peer_posts_no_receive,
 	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
+	{ "a peer that posts no receive is given up where nobody probes",
+	  "FI_VERBS_KEEPALIVE_INTERVAL=0 FI_VERBS_STALL_TIMEOUT=200", full_queue_is_given_up,
+	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
+	{ "a probe that the device refuses", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=100",
+	  refused_probe_ends_nothing, NULL },
 	{ "a probe behind a full queue", "FI_VERBS_KEEPALIVE_INTERVAL=20", full_queue_is_probed, NULL },
 	{ "a probe behind a full queue that is longer than asked",
 	  "FI_VERBS_KEEPALIVE_INTERVAL=20 SOFTVERBS_DEVICE=mlx5", full_queue_is_probed, NULL },
