@@ -330,6 +330,7 @@ static int find_below(const char *below, const struct rxm_domain *domain, const 
 		return -FI_ENOMEM;
 	if (info->caps & FI_HMEM)
 		rxm_ask_hmem(hints);
+	rxm_ask_order(hints, info);
 	hints->addr_format = info->addr_format;
 	hints->domain_attr->name = strdup(domain->base.name);
 	hints->fabric_attr->name = strdup(domain->base.fabric->name);

@@ -135,6 +135,13 @@ void rxm_ask_hmem(struct fi_info *hints)
 	hints->domain_attr->mr_mode |= FI_MR_HMEM;
 }
 
+void rxm_ask_order(struct fi_info *hints, const struct fi_info *info)
+{
+	uint64_t order = (info->tx_attr ? info->tx_attr->msg_order : 0) | (info->rx_attr ? info->rx_attr->msg_order : 0);
+
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order & BELOW_ORDER;
+}
+
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 {
 	struct fi_info *info = fi_allocinfo();
@@ -151,6 +158,7 @@ struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)
 	if (hints && (hints->caps & FI_HMEM))
 		rxm_ask_hmem(info);
 	if (hints) {
+		rxm_ask_order(info, hints);
 		info->addr_format = hints->addr_format;
 		bad |= copy_addr(&info->src_addr, &info->src_addrlen, hints->src_addr, hints->src_addrlen) ||
 		       copy_addr(&info->dest_addr, &info->dest_addrlen, hints->dest_addr, hints->dest_addrlen);

@@ -46,6 +46,9 @@ int rxm_info_raise(struct fi_info *info);
 struct fab_offer rxm_offer_over(const char *below);
 /* Ask for memory of devices in hints for the provider below. */
 void rxm_ask_hmem(struct fi_info *hints);
+/* Ask in hints for the provider below for the orders of remote accesses that info has, since a provider may return them
+ * on request only. Its attributes may be NULL. */
+void rxm_ask_order(struct fi_info *hints, const struct fi_info *info);
 /* Make the hints that ask the provider below for MSG endpoints which serve an RDM endpoint of these hints (NULL: any).
  * The caller frees them. NULL: no memory. */
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints);

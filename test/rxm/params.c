@@ -72,6 +72,38 @@ static unsigned receives(void)
 	return cap_of_first().max_recv_wr;
 }
 
+/* The IBV_ACCESS_* flags of a region in a domain that was asked for this order. */
+static unsigned access_with(uint64_t order)
+{
+	struct fi_info *hints = fi_allocinfo();
+	int (*access_of)(const struct ibv_mr *);
+	struct fid_mr *mr, *below;
+
+	hints->fabric_attr->prov_name = strdup("verbs;ofi_rxm");
+	hints->caps = FI_MSG | FI_RMA;
+	hints->domain_attr->mr_mode = FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY | FI_MR_LOCAL;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order;
+	OK(fi_getinfo(FI_VERSION(2, 0), "127.0.0.1", NULL, FI_SOURCE, hints, &info));
+	fi_freeinfo(hints);
+	OK(fi_fabric(info->fabric_attr, &fabric, NULL));
+	OK(fi_domain(fabric, info, &a.domain, NULL));
+	OK(fi_mr_reg(a.domain, out, sizeof(out), FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
+	/* a descriptor of ofi_rxm begins with the region of the provider below (prov/rxm/objects.h) */
+	below = *(struct fid_mr **) fi_mr_desc(mr);
+	*(void **) &access_of = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_access_of");
+	return (unsigned) access_of(fi_mr_desc(below));
+}
+
+static unsigned access_unordered(void)
+{
+	return access_with(FI_ORDER_SAS);
+}
+
+static unsigned access_ordered(void)
+{
+	return access_with(FI_ORDER_SAS | FI_ORDER_RMA_WAW);
+}
+
 /* What is measured in a process with this setting. */
 static unsigned with(const char *name, const char *value, unsigned (*measure)(void))
 {
@@ -120,6 +152,15 @@ static void comp_per_progress_bounds_a_pass(void **state)
 	assert_int_equal(with("FI_OFI_RXM_COMP_PER_PROGRESS", "1", read_at_once), 16);
 }
 
+/* Who asks for an order of remote accesses gets it, in spite of the variable of verbs. */
+static void relaxed_ordering_is_for_those_who_ask_for_no_order(void **state)
+{
+	(void) state;
+	assert_false(with(NULL, NULL, access_unordered) & IBV_ACCESS_RELAXED_ORDERING);
+	assert_true(with("FI_VERBS_RELAXED_ORDERING", "1", access_unordered) & IBV_ACCESS_RELAXED_ORDERING);
+	assert_false(with("FI_VERBS_RELAXED_ORDERING", "1", access_ordered) & IBV_ACCESS_RELAXED_ORDERING);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -127,6 +168,7 @@ int main(void)
 		cmocka_unit_test(msg_tx_size_and_the_marker_are_the_length_of_a_queue),
 		cmocka_unit_test(use_srx_off_gives_each_connection_its_receives),
 		cmocka_unit_test(comp_per_progress_bounds_a_pass),
+		cmocka_unit_test(relaxed_ordering_is_for_those_who_ask_for_no_order),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
