@@ -137,9 +137,9 @@ void rxm_ask_hmem(struct fi_info *hints)
 
 void rxm_ask_order(struct fi_info *hints, const struct fi_info *info)
 {
-	uint64_t order = (info->tx_attr ? info->tx_attr->msg_order : 0) | (info->rx_attr ? info->rx_attr->msg_order : 0);
+	uint64_t tx = info->tx_attr ? info->tx_attr->msg_order : 0, rx = info->rx_attr ? info->rx_attr->msg_order : 0;
 
-	hints->tx_attr->msg_order = hints->rx_attr->msg_order = order & BELOW_ORDER;
+	hints->tx_attr->msg_order = hints->rx_attr->msg_order = (tx | rx) & BELOW_ORDER;
 }
 
 struct fi_info *rxm_below_hints(const char *below, const struct fi_info *hints)

@@ -355,9 +355,9 @@ static int vrb_ep_check_open(const struct vrb_domain *domain, const struct fi_in
 		return -FI_EINVAL;
 	}
 	if (domain->relaxed && !vrb_info_relaxed(info)) {
-		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the info has an order of remote accesses (msg_order), and that of "
-			 "the domain has none, so its regions have none (FI_VERBS_RELAXED_ORDERING); open the domain "
-			 "with the same info\n");
+		VRB_WARN(FI_LOG_EP_CTRL, "fi_endpoint: the info has an order of remote accesses (msg_order), and that "
+			 "of the domain has none, so its regions have none (FI_VERBS_RELAXED_ORDERING); open the "
+			 "domain with the same info\n");
 		return -FI_EINVAL;
 	}
 	return vrb_info_check(domain->kind, info, domain->base.fabric->fabric_fid.api_version);
