@@ -24,6 +24,15 @@
 #define RNR_FOR_EVER	7
 #define RETRIES		7
 
+/* Why a request was rejected, as InfiniBand numbers it (enum ib_cm_rej_reason). iWARP has an errno instead. */
+enum {
+	REJ_NO_RESOURCES = 3,
+	REJ_TIMEOUT = 4,
+	REJ_INVALID_SERVICE_ID = 8,
+	REJ_STALE_CONN = 10,
+	REJ_CONSUMER_DEFINED = 28,
+};
+
 int vrb_cm_pack(uint8_t *to, const void *param, size_t paramlen)
 {
 	int ret = fab_cm_check_data(&vrb_prov, VRB_CM_DATA_MAX, param, paramlen);
@@ -86,19 +95,20 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param)
 
 /* ---- events for the application ---- */
 
-/* The reason for which a request was rejected. status is an InfiniBand reason code; for iWARP it is an errno. */
+/* The reason for which a request was rejected. */
 static const char *reason(const struct rdma_cm_event *event)
 {
 	switch (event->status) {
-	case 3:
+	case REJ_NO_RESOURCES:
 		return "the peer has no resources left for it";
-	case 4:
+	case REJ_TIMEOUT:
 		return "the peer waited too long for the end of the handshake";
-	case 8:
+	case REJ_INVALID_SERVICE_ID:
 		return "nobody listens there";
-	case 10:
-		return "the peer still has the end of an older connection";
-	case 28:
+	case REJ_STALE_CONN:
+		return "the peer still had an older connection with a queue pair of this number, and ends it now; "
+		       "connect again with a new endpoint";
+	case REJ_CONSUMER_DEFINED:
 		return "the peer's program rejected it";
 	default:
 		return "rejected";
@@ -207,11 +217,18 @@ static void on_route(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_refused(ep, errno, event, "rdma_connect");
 }
 
-/* An error is a negative errno or a reason code of the CM; iWARP reports a refusal as ECONNRESET. */
+/* The error of an attempt that has failed. A status is a negative errno or a reason code of the CM; iWARP reports a
+ * refusal as ECONNRESET. Another attempt may succeed after a stale connection, and that is no refusal. */
+static int error_of(const struct rdma_cm_event *event)
+{
+	if (event->event != RDMA_CM_EVENT_REJECTED)
+		return event->status < 0 ? -event->status : FI_EHOSTUNREACH;
+	return event->status == REJ_STALE_CONN ? FI_ECONNRESET : FI_ECONNREFUSED;
+}
+
 static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 {
-	int err = event->event == RDMA_CM_EVENT_REJECTED ? FI_ECONNREFUSED : event->status < 0 ? -event->status :
-							   FI_EHOSTUNREACH;
+	int err = error_of(event);
 
 	if (ep->state == VRB_EP_CONNECTING)
 		vrb_cm_refused(ep, err, event, rdma_event_str(event->event));

@@ -15,6 +15,10 @@
 #include "base/bits.h"
 #include "common/endpoint/endpoint.h"
 
+/* Requests that wait for the program to make progress. The kernel drops what comes beyond that or its own limit
+ * (net.rdma_ucm.max_backlog, 1024 by default), and the peer's repeats it after seconds. */
+#define BACKLOG	1024
+
 struct vrb_pep {
 	struct fab_pep base;
 	struct fab_pep_ops ops;		/* with the limit for private data of the kind */
@@ -234,6 +238,7 @@ static void pep_fini(struct fab_pep *base)
 }
 
 static const struct fab_pep_ops pep_ops = {
+	.backlog = BACKLOG,
 	.bind = pep_bind,
 	.unbind = pep_unbind,
 	.listen = pep_listen,

@@ -253,9 +253,7 @@ static void xrc_destroy(struct vrb_ep *ep)
 		ibv_destroy_srq(x->srq);
 	x->srq = NULL;
 	vrb_ini_leave(ep);
-	if (x->tgt)
-		vrb_tgt_put(ep, x->tgt);
-	x->tgt = NULL;
+	vrb_xrc_drop_targets(ep);
 }
 
 const struct vrb_kind vrb_xrc_kind = {

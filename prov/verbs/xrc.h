@@ -69,6 +69,9 @@ struct vrb_xrc_ep {
 	struct vrb_ini *ini;		/* the initiator that it uses, or NULL */
 	struct fab_list user;		/* in its users, or self-linked */
 	struct vrb_tgt *tgt;		/* a reference, or NULL */
+	/* Owned: a target that receives nothing. The CM's messages of the connection have its number, as tgt is that of
+	 * another connection, too. NULL: they have that of tgt. */
+	struct vrb_tgt *number;
 	struct vrb_xrc_up *up;		/* owned: it connects as upstream does (xrc_upstream.c); NULL: in our way */
 	struct fab_list wait;		/* in the waiters of an initiator that another makes, or self-linked */
 	struct fab_timer timer;		/* bounds the wait; or is due at once, to ask again */
@@ -120,14 +123,13 @@ void vrb_ini_settle(struct vrb_ini *ini, enum vrb_ini_state state);
 /* ep leaves its initiator, if it has one. The last user destroys it. */
 void vrb_ini_leave(struct vrb_ep *ep);
 
-/* Make a target, whose queue pair is in INIT on the path of this CM id. The caller has a reference. NULL: errno,
- * logged. */
-struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep, struct rdma_cm_id *id);
+/* Make a target, whose queue pair is in RESET. The caller has a reference. NULL: errno, logged. */
+struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep);
 /* Take a reference to the target of this number, which any process of this node has made in the XRC domain. NULL:
  * errno, logged at level info. */
 struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn);
-/* Connect a target to the initiator of this number (0: of the queue pair that the CM id names): its queue pair goes to
- * RTR. 0 or -errno, logged. */
+/* Connect a new target to the initiator of this number (0: of the queue pair that the CM id names), on the path of the
+ * id: its queue pair goes to RTR. 0 or -errno, logged. */
 int vrb_tgt_connect(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_tgt *tgt, uint32_t ini);
 /* Give a reference back; the last one of this process destroys or closes the queue pair. */
 void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt);
@@ -136,6 +138,8 @@ void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt);
 
 /* True if the target of this number takes receives of ep's shared context for another endpoint. */
 bool vrb_xrc_is_taken(const struct vrb_ep *ep, uint32_t qpn);
+/* Give back the references to targets that ep has. */
+void vrb_xrc_drop_targets(struct vrb_ep *ep);
 /* From now on its target takes receives of ep's shared context, if it has one, for ep. */
 void vrb_xrc_join(struct vrb_ep *ep);
 /* An attempt has failed: endpoints that wait for its initiator wait no longer, and the application gets an error event

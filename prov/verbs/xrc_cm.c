@@ -4,8 +4,8 @@
  *
  *   connect: address -> route -> an initiator (shared, or made) and a new target -> REQ
  *   accept:  the initiator's target (opened, or made), an initiator (shared, or made) -> REP
- *   CONNECT_RESPONSE: what was made at either end is connected, the target offered dropped where it is not needed ->
- *   RTU
+ *   CONNECT_RESPONSE: what was made at either end is connected; of a target that is not needed only the number is used
+ *   -> RTU
  *
  * An endpoint waits for an initiator that another endpoint is making, but at most WAIT_NS. An endpoint that has to
  * answer a REQ does not wait for one that waits for its own answer: two processes could wait for each other.
@@ -105,7 +105,7 @@ static struct rdma_conn_param xrc_conn_param(struct vrb_ep *ep, uint8_t *data)
 	});
 	param.private_data = data;
 	param.private_data_len = VRB_CM_DATA_MAX + 1;
-	param.qp_num = x->ini->qp->qp_num;
+	param.qp_num = (x->number ? x->number : x->tgt)->qp->qp_num;
 	param.srq = 1;
 	return param;
 }
@@ -190,7 +190,7 @@ static void xrc_cm_ask(struct vrb_ep *ep, bool may_wait)
 	if (ret == -FI_EINPROGRESS)
 		return;
 	if (!ret) {
-		vrb_xrc_ep_of(ep)->tgt = vrb_tgt_make(ep, vrb_conn_of(ep)->id);
+		vrb_xrc_ep_of(ep)->tgt = vrb_tgt_make(ep);
 		ret = vrb_xrc_ep_of(ep)->tgt ? 0 : -errno;
 	}
 	if (ret) {
@@ -223,7 +223,7 @@ static int settle_target(struct vrb_ep *ep, const struct vrb_xrc_wire *rep)
 
 	if (!(rep->flags & VRB_XRC_SHARED))
 		return vrb_tgt_connect(ep, x->conn.id, x->tgt, rep->pair);
-	vrb_tgt_put(ep, x->tgt);
+	x->number = x->tgt;
 	x->tgt = vrb_xrc_is_taken(ep, rep->pair) ? NULL : vrb_tgt_open(ep, rep->pair);
 	return x->tgt ? 0 : -FI_ECONNABORTED;
 }
@@ -282,14 +282,23 @@ static bool is_asked_to_renew(struct vrb_ep *ep, const struct rdma_cm_event *eve
 	return true;
 }
 
+void vrb_xrc_drop_targets(struct vrb_ep *ep)
+{
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
+
+	if (x->tgt)
+		vrb_tgt_put(ep, x->tgt);
+	if (x->number)
+		vrb_tgt_put(ep, x->number);
+	x->tgt = x->number = NULL;
+}
+
 void vrb_xrc_renew(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
 
 	vrb_ini_leave(ep);
-	if (x->tgt)
-		vrb_tgt_put(ep, x->tgt);
-	x->tgt = NULL;
+	vrb_xrc_drop_targets(ep);
 	x->renew = true;
 	fab_timer_start(ep->base.engine, &x->timer, fab_now_ns());
 }
@@ -345,6 +354,24 @@ static int xrc_cm_answer(struct vrb_ep *ep, bool may_wait)
 	return rdma_accept(x->conn.id, &param) ? -errno : 0;
 }
 
+/* Get the target that the peer's initiator has or will have, and a number for the CM's messages. 0; -FI_ECONNABORTED:
+ * this process cannot have the target of that initiator; or -errno. */
+static int answer_target(struct vrb_ep *ep, const struct vrb_xrc_wire *req)
+{
+	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
+
+	if (!(req->flags & VRB_XRC_SHARED)) {
+		x->tgt = vrb_tgt_make(ep);
+		return x->tgt ? vrb_tgt_connect(ep, x->conn.id, x->tgt, req->pair) : -errno;
+	}
+	if (!vrb_xrc_is_taken(ep, req->pair))
+		x->tgt = vrb_tgt_open(ep, req->pair);
+	if (!x->tgt)
+		return -FI_ECONNABORTED;
+	x->number = vrb_tgt_make(ep);
+	return x->number ? 0 : -errno;
+}
+
 int vrb_xrc_accept(struct vrb_ep *ep)
 {
 	struct vrb_xrc_ep *x = vrb_xrc_ep_of(ep);
@@ -361,15 +388,11 @@ int vrb_xrc_accept(struct vrb_ep *ep)
 		refuse(ep, 0);
 		return -FI_EPROTO;
 	}
-	if (!(req.flags & VRB_XRC_SHARED))
-		x->tgt = vrb_tgt_make(ep, x->conn.id);
-	else if (!vrb_xrc_is_taken(ep, req.pair))
-		x->tgt = vrb_tgt_open(ep, req.pair);
-	if (!x->tgt && (req.flags & VRB_XRC_SHARED)) {
+	ret = answer_target(ep, &req);
+	if (ret == -FI_ECONNABORTED) {
 		refuse_target(ep);
-		return -FI_ECONNABORTED;
+		return ret;
 	}
-	ret = !x->tgt ? -errno : req.flags & VRB_XRC_SHARED ? 0 : vrb_tgt_connect(ep, x->conn.id, x->tgt, req.pair);
 	if (!ret) {
 		vrb_xrc_join(ep);
 		ret = xrc_cm_answer(ep, true);

@@ -329,7 +329,7 @@ static struct vrb_tgt *tgt_add(struct vrb_xrc *xrc, struct ibv_qp *qp)
 	return tgt;
 }
 
-struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep, struct rdma_cm_id *id)
+struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep)
 {
 	struct vrb_xrc *xrc = vrb_xrc_of(ep);
 	struct ibv_qp_init_attr_ex attr = {
@@ -340,10 +340,6 @@ struct vrb_tgt *vrb_tgt_make(struct vrb_ep *ep, struct rdma_cm_id *id)
 
 	if (!qp) {
 		xrc_share_failed(ep, "ibv_create_qp_ex of a target", errno);
-		return NULL;
-	}
-	if (qp_step(ep, id, qp, IBV_QPS_INIT, 0, 0)) {
-		ibv_destroy_qp(qp);
 		return NULL;
 	}
 	pthread_mutex_lock(&lock);
@@ -389,7 +385,9 @@ struct vrb_tgt *vrb_tgt_open(struct vrb_ep *ep, uint32_t qpn)
 
 int vrb_tgt_connect(struct vrb_ep *ep, struct rdma_cm_id *id, struct vrb_tgt *tgt, uint32_t ini)
 {
-	return qp_step(ep, id, tgt->qp, IBV_QPS_RTR, ini, 0);
+	int ret = qp_step(ep, id, tgt->qp, IBV_QPS_INIT, 0, 0);
+
+	return ret ? ret : qp_step(ep, id, tgt->qp, IBV_QPS_RTR, ini, 0);
 }
 
 void vrb_tgt_put(struct vrb_ep *ep, struct vrb_tgt *tgt)

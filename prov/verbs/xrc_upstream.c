@@ -202,7 +202,7 @@ static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_
 
 	errno = FI_ECONNABORTED;	/* of up_may_join() */
 	if (stream)
-		x->tgt = vrb_tgt_make(ep, id);
+		x->tgt = vrb_tgt_make(ep);
 	else if (up_may_join(ep, req->tgt))
 		x->tgt = vrb_tgt_open(ep, req->tgt);
 	if (!x->tgt)

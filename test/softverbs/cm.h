@@ -15,6 +15,7 @@
 enum sv_cm_type {
 	SV_CM_REQ = 1, SV_CM_REP, SV_CM_RTU, SV_CM_REJ, SV_CM_DREQ, SV_CM_DREP,
 	SV_CM_SIDR_REQ, SV_CM_SIDR_REP,
+	SV_CM_DROPPED,			/* no message of a real CM: the REQ was dropped, and no answer will come */
 };
 
 struct sv_cm_msg {
@@ -24,9 +25,11 @@ struct sv_cm_msg {
 	uint8_t rnr_retry_count;
 	uint8_t tos;
 	uint32_t qpn;
+	uint32_t known_qpn;		/* what the CM knows the connection by: qpn, if no test says another */
 	uint32_t qkey;
 	int32_t status;			/* of a reject, as InfiniBand numbers them */
 	uint8_t gid[16];		/* the sender's */
+	union ibv_gid guid;		/* stands for that of its device */
 	struct sockaddr_storage src, dst;
 	uint8_t priv[SV_CM_PRIV_MAX];	/* as long as the type has room, the rest zeros: receivers see no length */
 };
@@ -51,9 +54,12 @@ struct sv_id {
 	bool gone;			/* the other end has, before it was answered */
 	bool sync;			/* created without a channel: calls wait */
 	struct sv_source src;		/* the connection; fd -1: none */
-	struct sv_timer retry;		/* of connect, while the listener's queue is full */
+	struct sv_timer retry;		/* of connect: the listener's queue is full, or the request was dropped */
+	bool asked;			/* the request has left; */
+	unsigned dropped;		/* and was dropped so many times */
 	struct sv_listener *listeners;	/* bound names */
 	int listener_cnt;
+	int backlog, waiting;		/* requests that may wait until they are read, and that do */
 	struct sv_id *listener;		/* of an incoming one */
 	struct fab_list incoming;	/* of a listener: those whose request has not come yet, which are its own */
 	struct fab_list link;		/* in that */
@@ -64,6 +70,8 @@ struct sv_id {
 	uint8_t tos;			/* of the connection's packets: who connects says it */
 	struct fab_list late;		/* messages that leave later; the first when the timer says */
 	struct sv_timer later;
+	struct sv_source known;		/* its place among the node's connections (cm_known.c); fd -1: it has none */
+	struct sv_timer timewait;
 	unsigned unacked;		/* events taken and not acknowledged */
 };
 
@@ -90,7 +98,10 @@ static inline struct sv_id *sv_id(struct rdma_cm_id *id)
 
 /* ---- cm_event.c; lock held ---- */
 
-unsigned sv_test_channel_cnt(void);	/* for tests: channels that are open; lock not held */
+/* For tests; lock not held. */
+unsigned sv_test_channel_cnt(void);	/* channels that are open */
+unsigned sv_test_drop_cnt(void);	/* requests that were dropped for lack of room in a backlog */
+unsigned sv_test_event_cnt(enum rdma_cm_event_type type);	/* events that were read */
 
 /* Bytes of private data that a message of this type, between such addresses, has room for. */
 uint8_t sv_cm_priv_len(const struct sv_cm_msg *msg);
@@ -115,5 +126,19 @@ void sv_cm_init(struct sv_id *id);				/* of a new id */
 
 void sv_cm_incoming(struct sv_source *src, uint32_t events);	/* of a listener: somebody connects */
 void sv_cm_stop(struct sv_id *id);				/* let go of sockets and timers */
+
+/* The old connection of a peer that was restarted: it ends, if it is established. */
+void sv_cm_stale(struct sv_id *id);
+
+/* ---- cm_known.c; lock held ---- */
+
+void sv_cm_known_init(struct sv_id *id);			/* of a new id */
+/* The message names this queue pair of the sender. */
+void sv_cm_name(struct sv_cm_msg *msg, uint32_t qpn);
+/* id->peer has come. False: it is of a stale connection, and the old one has been told. */
+bool sv_cm_known_add(struct sv_id *id);
+void sv_cm_known_del(struct sv_id *id);				/* idempotent */
+/* Both ends have said that the connection is over: it is not known any more, and TIMEWAIT_EXIT is told later. */
+void sv_cm_timewait(struct sv_id *id);
 
 #endif

@@ -4,7 +4,7 @@
  *
  *   connect: REQ ->  CONNECT_REQUEST event, accept: -> REP  ESTABLISHED event (or CONNECT_RESPONSE, where the id has no
  *   queue pair, and rdma_establish), RTU -> ESTABLISHED event
- *   disconnect: DREQ -> DISCONNECTED event, disconnect: -> DREP  DISCONNECTED event
+ *   disconnect: DREQ -> DISCONNECTED event, disconnect: -> DREP  DISCONNECTED event, TIMEWAIT_EXIT event at both ends
  *
  * The service of datagrams (RDMA_PS_UDP) is a question and an answer: SIDR_REQ -> CONNECT_REQUEST, accept: -> SIDR_REP
  * ESTABLISHED, which carries a queue pair number.
@@ -23,10 +23,12 @@
 #define IWARP_ANSWER_NS		10000000000ull
 #define REJECTED_BY_CONSUMER	28
 #define REJECTED_NO_SERVICE	8
+#define REJECTED_STALE		10
 #define SIDR_REJECTED		2
-#define LISTEN_BACKLOG		128
 #define DEPTH			128	/* reads and atomics, where SOFTVERBS_LIMITS says nothing */
 #define RETRY_MS		200	/* before a message that was lost is sent again */
+#define RETRIES			15	/* of a request */
+#define BACKLOG_MAX		1024
 
 static int fail(int cause)
 {
@@ -77,6 +79,7 @@ void sv_cm_init(struct sv_id *id)
 {
 	fab_list_init(&id->late);
 	sv_timer_init(&id->later, later);
+	sv_cm_known_init(id);
 }
 
 /* How long this message takes. */
@@ -127,11 +130,11 @@ static void post_type(struct sv_id *id, enum sv_cm_type type)
 	post(id, &msg);
 }
 
-static void refuse(struct sv_id *id)
+static void refuse(struct sv_id *id, int status)
 {
 	struct sv_cm_msg msg = message(id, SV_CM_REJ);
 
-	msg.status = REJECTED_BY_CONSUMER;
+	msg.status = status;
 	post(id, &msg);
 }
 
@@ -142,11 +145,14 @@ void sv_cm_stop(struct sv_id *id)
 
 	/* a kernel refuses what is dropped without an answer */
 	if (id->state == SV_ID_REQUESTED && !id->gone && id->peer.type == SV_CM_REQ)
-		refuse(id);
+		refuse(id, REJECTED_BY_CONSUMER);
 	send_late(id, true);
+	sv_cm_known_del(id);
+	sv_timer_stop(&id->timewait);
 	while ((link = fab_list_pop_front(&id->incoming))) {
 		struct sv_id *in = fab_container(link, struct sv_id, link);
 
+		refuse(in, REJECTED_NO_SERVICE);
 		sv_cm_stop(in);
 		free(in);
 	}
@@ -338,12 +344,33 @@ static void drain(struct sv_id *id)
 		sv_qp_drain(sv_qp(id->id.qp));
 }
 
-/* Only told: it is rdma_disconnect() that moves the queue pair, which may have work under way towards others (XRC). */
+/* Only told: it is rdma_disconnect() that moves the queue pair, which may have work under way towards others (XRC).
+ * Where the other end was first, it is also what ends the connection for the CM. */
 static void down(struct sv_id *id)
 {
 	drain(id);
+	if (id->state == SV_ID_CLOSING)
+		sv_cm_timewait(id);
 	id->state = SV_ID_CLOSED;
 	sv_cm_tell(id, RDMA_CM_EVENT_DISCONNECTED, 0, NULL);
+}
+
+/* An attempt has failed. */
+static void failed(struct sv_id *id, enum rdma_cm_event_type type, int status, const struct sv_cm_msg *msg)
+{
+	id->state = SV_ID_CLOSED;
+	sv_cm_known_del(id);
+	sv_cm_tell(id, type, status, msg);
+}
+
+/* A peer that was restarted answers a DREQ at once, as it knows of no connection. */
+void sv_cm_stale(struct sv_id *id)
+{
+	if (id->state != SV_ID_CONNECTED)
+		return;
+	post_type(id, SV_CM_DREQ);
+	id->state = SV_ID_CLOSING;
+	down(id);
 }
 
 /* The other end's socket has closed. */
@@ -353,14 +380,13 @@ static void hung_up(struct sv_id *id)
 	switch (id->state) {
 	case SV_ID_INCOMING:
 		fab_list_remove(&id->link);
-		close(id->src.fd);
+		sv_cm_stop(id);
 		free(id);
 		break;
 	case SV_ID_CONNECTING:
 	case SV_ID_ACCEPTED:
 	case SV_ID_RESPONDED:
-		id->state = SV_ID_CLOSED;
-		sv_cm_tell(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+		failed(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
 		break;
 	case SV_ID_CONNECTED:
 	case SV_ID_CLOSING:
@@ -374,18 +400,44 @@ static void hung_up(struct sv_id *id)
 	}
 }
 
+static _Atomic unsigned drop_cnt;
+
+unsigned sv_test_drop_cnt(void)
+{
+	return drop_cnt;
+}
+
+/* The backlog is full. A kernel keeps silent, so that the request comes again; it answers a question. */
+static void drop_request(struct sv_id *id)
+{
+	struct sv_cm_msg msg = message(id, id->peer.type == SV_CM_REQ ? SV_CM_DROPPED : SV_CM_SIDR_REP);
+
+	drop_cnt++;
+	msg.status = SIDR_REJECTED;
+	sv_cm_known_del(id);
+	post(id, &msg);
+}
+
 static void got_request(struct sv_id *id, const struct sv_cm_msg *msg)
 {
 	if (id->state != SV_ID_INCOMING)
 		return;
-	fab_list_remove(&id->link);
 	id->peer = *msg;
 	id->initiator_depth = msg->responder_resources;
 	id->responder_resources = msg->initiator_depth;
 	id->tos = msg->tos;
-	id->state = SV_ID_REQUESTED;
 	id->id.route.addr.src_storage = msg->dst;
 	id->id.route.addr.dst_storage = msg->src;
+	if (msg->type == SV_CM_REQ && !sv_cm_known_add(id)) {
+		refuse(id, REJECTED_STALE);
+		return;
+	}
+	if (id->listener->waiting == id->listener->backlog) {
+		drop_request(id);
+		return;
+	}
+	fab_list_remove(&id->link);
+	id->state = SV_ID_REQUESTED;
 	sv_cm_tell(id, RDMA_CM_EVENT_CONNECT_REQUEST, 0, msg);
 }
 
@@ -403,16 +455,25 @@ static void got_reply(struct sv_id *id, const struct sv_cm_msg *msg)
 		sv_cm_tell(id, msg->status ? RDMA_CM_EVENT_UNREACHABLE : RDMA_CM_EVENT_ESTABLISHED, msg->status, msg);
 		return;
 	}
+	if (!sv_cm_known_add(id)) {	/* a kernel only refuses the answer, and asks until all tries are over */
+		refuse(id, REJECTED_STALE);
+		failed(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
+		return;
+	}
 	if (!id->id.qp) {
 		id->state = SV_ID_RESPONDED;
 		sv_cm_tell(id, RDMA_CM_EVENT_CONNECT_RESPONSE, 0, msg);
 		return;
 	}
 	ret = qp_ready_to_go(id);
-	id->state = ret ? SV_ID_CLOSED : SV_ID_CONNECTED;
-	if (!ret && !sv_fault("cm_rtu"))
+	if (ret) {
+		failed(id, RDMA_CM_EVENT_CONNECT_ERROR, -ret, msg);
+		return;
+	}
+	id->state = SV_ID_CONNECTED;
+	if (!sv_fault("cm_rtu"))
 		post_type(id, SV_CM_RTU);
-	sv_cm_tell(id, ret ? RDMA_CM_EVENT_CONNECT_ERROR : RDMA_CM_EVENT_ESTABLISHED, -ret, msg);
+	sv_cm_tell(id, RDMA_CM_EVENT_ESTABLISHED, 0, msg);
 }
 
 /* The last word of the handshake has come, or a message by the connection. */
@@ -456,8 +517,7 @@ static void got(struct sv_id *id, const struct sv_cm_msg *msg)
 	case SV_CM_REJ:
 		if (id->state != SV_ID_CONNECTING && id->state != SV_ID_ACCEPTED)
 			break;
-		id->state = SV_ID_CLOSED;
-		sv_cm_tell(id, RDMA_CM_EVENT_REJECTED, msg->status, msg);
+		failed(id, RDMA_CM_EVENT_REJECTED, msg->status, msg);
 		break;
 	case SV_CM_DREQ:
 		if (id->state == SV_ID_CLOSING)
@@ -468,6 +528,14 @@ static void got(struct sv_id *id, const struct sv_cm_msg *msg)
 	case SV_CM_DREP:
 		if (id->state == SV_ID_CLOSING)
 			down(id);
+		break;
+	case SV_CM_DROPPED:
+		if (id->state != SV_ID_CONNECTING)
+			break;
+		if (id->dropped++ < sv_limit("cm_retries", RETRIES))
+			sv_timer_start(&id->retry, sv_limit("cm_retry", RETRY_MS) * 1000000);
+		else
+			failed(id, RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT, NULL);
 		break;
 	default:
 		break;
@@ -522,15 +590,16 @@ void sv_cm_incoming(struct sv_source *src, uint32_t events)
 int rdma_listen(struct rdma_cm_id *cm_id, int backlog)
 {
 	struct sv_id *id = sv_id(cm_id);
-	int i, ret = 0;
+	int i, ret = 0, most = (int) sv_limit("max_backlog", BACKLOG_MAX);
 
 	if (sv_fault("rdma_listen"))
 		return -1;
 	if (id->state != SV_ID_BOUND)
 		return fail(EINVAL);
 	sv_lock();
+	id->backlog = backlog > 0 && backlog < most ? backlog : most;
 	for (i = 0; i < id->listener_cnt && !ret; i++) {
-		if (listen(id->listeners[i].src.fd, backlog > 0 ? backlog : LISTEN_BACKLOG))
+		if (listen(id->listeners[i].src.fd, SOMAXCONN))
 			ret = errno;
 		else
 			ret = sv_source_add(&id->listeners[i].src, EPOLLIN);
@@ -562,6 +631,7 @@ static void try_connect(struct sv_id *id)
 		      (unsigned long long) be64toh(gid.global.subnet_prefix),
 		      (unsigned long long) be64toh(gid.global.interface_id), ntohs(rdma_get_dst_port(&id->id)));
 	if (!connect(id->src.fd, (struct sockaddr *) &name, len)) {
+		id->asked = true;
 		post(id, &id->mine);
 		if (sv_source_add(&id->src, EPOLLIN))
 			abort();
@@ -578,7 +648,12 @@ static void try_connect(struct sv_id *id)
 
 static void connect_again(struct sv_timer *timer)
 {
-	try_connect(fab_container(timer, struct sv_id, retry));
+	struct sv_id *id = fab_container(timer, struct sv_id, retry);
+
+	if (!id->asked)
+		try_connect(id);
+	else if (id->state == SV_ID_CONNECTING)
+		post(id, &id->mine);
 }
 
 /* ---- read and atomic depths: what is asked may not exceed the device's, unless it is "as much as possible". */
@@ -616,7 +691,7 @@ int rdma_connect(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 		return fail(EINVAL);
 	id->mine = message(id, stream ? SV_CM_REQ : SV_CM_SIDR_REQ);
 	id->mine.tos = id->tos;
-	id->mine.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
+	sv_cm_name(&id->mine, cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0);
 	if (param) {
 		if (take_priv(&id->mine, param->private_data, param->private_data_len))
 			return fail(EINVAL);
@@ -668,7 +743,7 @@ int rdma_accept(struct rdma_cm_id *cm_id, struct rdma_conn_param *param)
 	sv_lock();
 	settle_depths(id, param);
 	msg = message(id, id->peer.type == SV_CM_SIDR_REQ ? SV_CM_SIDR_REP : SV_CM_REP);
-	msg.qpn = cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0;
+	sv_cm_name(&msg, cm_id->qp ? cm_id->qp->qp_num : param ? param->qp_num : 0);
 	msg.qkey = RDMA_UDP_QKEY;
 	msg.responder_resources = id->responder_resources;
 	msg.initiator_depth = id->initiator_depth;
@@ -710,6 +785,7 @@ int rdma_reject(struct rdma_cm_id *cm_id, const void *priv, uint8_t len)
 	if (!ret) {
 		post(id, &msg);
 		id->state = SV_ID_CLOSED;
+		sv_cm_known_del(id);
 	}
 	sv_unlock();
 	return ret ? fail(ret) : 0;
@@ -750,6 +826,7 @@ int rdma_disconnect(struct rdma_cm_id *cm_id)
 		break;
 	case SV_ID_CLOSED:		/* the other end was first */
 		post_type(id, SV_CM_DREP);
+		sv_cm_timewait(id);
 		break;
 	default:
 		ret = EINVAL;

@@ -71,6 +71,7 @@ void sv_cm_tell(struct sv_id *id, enum rdma_cm_event_type type, int status, cons
 	ev->event.status = status;
 	if (msg)
 		fill_param(ev, id, msg);
+	to->waiting += to != id;
 	fab_list_add_tail(&channel->events, &ev->link);
 	(void) !write(channel->channel.fd, &(uint64_t) { 1 }, sizeof(uint64_t));
 	sv_wake_all();
@@ -103,7 +104,12 @@ void sv_cm_forget(struct sv_id *id)
 		sv_wait();
 }
 
-static _Atomic unsigned channel_cnt;
+static _Atomic unsigned channel_cnt, event_cnts[RDMA_CM_EVENT_TIMEWAIT_EXIT + 1];
+
+unsigned sv_test_event_cnt(enum rdma_cm_event_type type)
+{
+	return event_cnts[type];
+}
 
 unsigned sv_test_channel_cnt(void)
 {
@@ -147,6 +153,9 @@ int rdma_get_cm_event(struct rdma_event_channel *cm_channel, struct rdma_cm_even
 		if (!fab_list_empty(&channel->events)) {
 			ev = fab_container(fab_list_pop_front(&channel->events), struct sv_cm_event, link);
 			counted(&ev->event)->unacked++;
+			if (ev->event.listen_id)
+				sv_id(ev->event.listen_id)->waiting--;
+			event_cnts[ev->event.event]++;
 		}
 		sv_unlock();
 	} while (!ev);
@@ -178,6 +187,7 @@ const char *rdma_event_str(enum rdma_cm_event_type event)
 		[RDMA_CM_EVENT_CONNECT_ERROR] = "connect error", [RDMA_CM_EVENT_UNREACHABLE] = "unreachable",
 		[RDMA_CM_EVENT_REJECTED] = "rejected", [RDMA_CM_EVENT_ESTABLISHED] = "established",
 		[RDMA_CM_EVENT_DISCONNECTED] = "disconnected",
+		[RDMA_CM_EVENT_ADDR_CHANGE] = "address change", [RDMA_CM_EVENT_TIMEWAIT_EXIT] = "timewait exit",
 	};
 
 	return (size_t) event < sizeof(names) / sizeof(names[0]) && names[event] ? names[event] : "unknown";

@@ -470,6 +470,8 @@ int sv_qp_modify(struct sv_qp *qp, const struct ibv_qp_attr *attr, int mask)
 	}
 	if (attr->qp_state == IBV_QPS_RESET)
 		qp_reset(qp);
+	if (attr->qp_state == IBV_QPS_INIT && qp->tgt)
+		sv_xrc_qp_begin(qp);
 	qp->qp.state = attr->qp_state;
 	return 0;
 }

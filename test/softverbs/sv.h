@@ -379,6 +379,7 @@ void sv_ud_arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *pa
 void sv_xrc_arrived(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload);
 int sv_xrc_srq_init(struct sv_srq *srq);	/* number and socket; 0 or an errno */
 int sv_xrc_qp_init(struct sv_qp *qp);		/* of a target: holder or listener; 0 or an errno */
+void sv_xrc_qp_begin(struct sv_qp *qp);		/* it goes to INIT: what arrives is read from now on */
 void sv_xrc_qp_fini(struct sv_qp *qp);
 /* qp.c: a target queue pair of another process, whose socket is fd (owned from now on). NULL: errno. */
 struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open_attr *attr, int fd,

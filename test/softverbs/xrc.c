@@ -6,8 +6,8 @@
  * lock on a byte of the file, whose place stands for the device; the kernel drops it with the process.
  *
  * A target queue pair's socket is read by one process, its holder, who has bound the queue pair's lock name: first the
- * creator. ibv_open_qp() in another asks the holder for the socket, and from then on tries the name now and then, to be
- * the next. The holder passes requests on to the process that has the SRQ they name.
+ * creator, once the queue pair is in INIT. ibv_open_qp() in another asks the holder for the socket, and from then on
+ * tries the name now and then, to be the next. The holder passes requests on to the process that has the SRQ they name.
  */
 #include "sv.h"
 #include <errno.h>
@@ -343,10 +343,18 @@ int sv_xrc_qp_init(struct sv_qp *qp)
 	tgt->qp = qp;
 	sv_timer_init(&tgt->retry, retry);
 	sv_timer_init(&tgt->settle, settle);
+	tgt->lock_fd = -1;
 	qp->tgt = tgt;
 	sv_xrcd_hold(qp->xrcd);
-	settle(&tgt->settle);
+	if (qp->qp.state != IBV_QPS_RESET)	/* another process has made it */
+		settle(&tgt->settle);
 	return 0;
+}
+
+void sv_xrc_qp_begin(struct sv_qp *qp)
+{
+	if (fab_list_empty(&qp->tgt->settle.link) && qp->tgt->lock_fd < 0)
+		settle(&qp->tgt->settle);
 }
 
 void sv_xrc_qp_fini(struct sv_qp *qp)

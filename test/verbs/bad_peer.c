@@ -128,6 +128,52 @@ static void nobody_listens(void)
 	link_close(&link);
 }
 
+static void program_refuses(void)
+{
+	struct link link = { 0 };
+	struct happened what;
+
+	link_listen(&link);
+	what = link_request(&link);
+	MUST(fi_reject(link.pep, what.info->handle, "busy", 4));
+	fi_freeinfo(what.info);
+	what = await_event(&link, link.a.eq);
+	MUST_BE(!what.event && what.err == FI_ECONNREFUSED);
+	MUST_BE(what.data_len == 4 && !memcmp(what.data, "busy", 4));
+	link_close(&link);
+}
+
+/* One request fills the backlog, and nobody reads it: another is dropped until its tries are over. The first can be
+ * accepted all the same. */
+static void server_takes_no_request(void)
+{
+	struct link link = { 0 }, second = { 0 };
+	const char *from = link.a.room;
+	struct end swap;
+	uint32_t event;
+
+	link_listen(&link);
+	end_open(&second.a, fi_dupinfo(link.a.info));
+	MUST(end_open_ep(&second.a));
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	MUST(fi_connect(second.a.ep, second.a.info->dest_addr, NULL, 0));
+	while (fi_eq_read(second.a.eq, &event, NULL, 0, 0) != -FI_EAVAIL) {
+		fi_cq_read(link.a.cq, NULL, 0);
+		fi_cq_read(second.a.cq, NULL, 0);
+		if (fi_eq_read(link.a.eq, &event, NULL, 0, 0) != -FI_EAVAIL)
+			continue;
+		swap = link.a;
+		link.a = second.a;
+		second.a = swap;
+		from = second.a.room;
+	}
+	expect_err(&second, second.a.eq, FI_ETIMEDOUT);
+	end_close(&second.a);
+	link_accept(&link, link_await_request(&link).info);
+	link_send(&link, from, fi_mr_desc(link.a.mr), 8);
+	link_close(&link);
+}
+
 static void device_is_removed(void)
 {
 	struct link link = { 0 };
@@ -239,6 +285,35 @@ static void connector_dies_before(void)
 static void connector_dies_after(void)
 {
 	connector_dies(true);
+}
+
+/* A peer loses its power, and its next queue pair gets the number of the last one. Its first request ends the old
+ * connection, and is refused; the second is accepted. */
+static void peer_is_restarted(void)
+{
+	struct link link = { 0 };
+	uint32_t event;
+	char word;
+
+	start(connect_and_wait);
+	link_listen(&link);
+	say(link.a.info->dest_addr, NAME_LEN);
+	link_open_b(&link, link_await_request(&link).info);
+	MUST(fi_accept(link.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	hear(&word, 1);
+	MUST_BE(!kill(other.pid, SIGSTOP));
+	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
+	expect_err(&link, link.a.eq, FI_ECONNRESET);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_FAIL(fi_eq_read(link.pep_eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST(fi_close(&link.a.ep->fid));
+	MUST(fi_close(&link.b.ep->fid));
+	MUST(end_open_ep(&link.a));
+	link_accept(&link, link_request(&link).info);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), 8);
+	kill_other();
+	link_close(&link);
 }
 
 /* ---- the other process is silent: it is stopped, or posts no receive ---- */
@@ -463,6 +538,15 @@ static void refused_probe_ends_nothing(void)
 
 static const struct vcase cases[] = {
 	{ "nobody listens", NULL, nobody_listens, LOST "to" PEER "nobody listens there" },
+	{ "the peer's program refuses", NULL, program_refuses, LOST "to" PEER "the peer's program rejected it" },
+	{ "XRC: the peer's program refuses", "FI_VERBS_PREFER_XRC=1", program_refuses,
+	  LOST "to" PEER "the peer's program rejected it" },
+	{ "a server takes no request", "SOFTVERBS_LIMITS=max_backlog=1,cm_retry=1,cm_retries=3",
+	  server_takes_no_request, LOST "to" PEER "unreachable" },
+	{ "a peer was restarted, and has a queue pair of the same number", "SOFTVERBS_LIMITS=cm_qpn=77",
+	  peer_is_restarted, LOST "to" PEER "the peer still had an older connection.*connect again" },
+	{ "XRC: a peer was restarted", "FI_VERBS_PREFER_XRC=1 SOFTVERBS_LIMITS=cm_qpn=77", peer_is_restarted,
+	  LOST "to" PEER "the peer still had an older connection.*connect again" },
 	{ "the device is removed while an endpoint connects", "SOFTVERBS_FAIL=cm_removal:1=ENODEV", device_is_removed,
 	  LOST "to" PEER "the device is being removed" },
 	{ "the device is removed, and no event is read", "SOFTVERBS_FAIL=cm_removal:1=ENODEV FI_VERBS_ASYNC_EVENTS=0",

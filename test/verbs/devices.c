@@ -7,6 +7,7 @@
 
 #include <dlfcn.h>
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,6 +20,7 @@
 #define PARTS		20
 #define MORE		8
 #define MANY		50
+#define CROWD		200
 #define VECTORS		16
 
 /* A function of the stand-in. */
@@ -406,13 +408,18 @@ static void events_are_the_programs(void)
 
 /* ---- many endpoints ---- */
 
+/* A function of the stand-in for librdmacm. */
+static void *stand_in_cm(const char *name)
+{
+	void *lib = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_NOLOAD), *at = lib ? dlsym(lib, name) : NULL;
+
+	MUST_BE(at);
+	return at;
+}
+
 static unsigned channel_cnt(void)
 {
-	void *lib = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_NOLOAD);
-	unsigned (*cnt)(void) = (unsigned (*)(void)) dlsym(lib, "sv_test_channel_cnt");
-
-	MUST_BE(cnt);
-	return cnt();
+	return ((unsigned (*)(void)) stand_in_cm("sv_test_channel_cnt"))();
 }
 
 static unsigned queue_cnt(void)
@@ -461,6 +468,100 @@ static void many_where_queues_are_fixed(void)
 static void many_where_queues_are_small(void)
 {
 	many_endpoints(2 * 11);
+}
+
+/* ---- the connection manager ---- */
+
+static unsigned drop_cnt(void)
+{
+	return ((unsigned (*)(void)) stand_in_cm("sv_test_drop_cnt"))();
+}
+
+static unsigned event_cnt(enum rdma_cm_event_type type)
+{
+	return ((unsigned (*)(enum rdma_cm_event_type)) stand_in_cm("sv_test_event_cnt"))(type);
+}
+
+/* Make progress at both ends. */
+static void look(const struct link *link)
+{
+	fi_cq_read(link->a.cq, NULL, 0);
+	fi_cq_read(link->b.cq, NULL, 0);
+}
+
+/* So many endpoints connect, and the listener looks when all requests have left, or `drops` of them were dropped. All
+ * get their connection. */
+static void crowd(int cnt, unsigned drops)
+{
+	static struct more more[CROWD];
+	struct link link = { 0 };
+	unsigned route_cnt;
+
+	link_listen(&link);
+	route_cnt = event_cnt(RDMA_CM_EVENT_ROUTE_RESOLVED);
+	for (int i = 0; i < cnt; i++) {
+		one_open(&more[i].a, &link.a, link.a.info);
+		MUST(fi_connect(more[i].a.ep, link.a.info->dest_addr, NULL, 0));
+	}
+	while (event_cnt(RDMA_CM_EVENT_ROUTE_RESOLVED) < route_cnt + cnt || drop_cnt() < drops)
+		look(&link);
+	for (int i = 0; i < cnt; i++) {
+		struct fi_info *info = link_await_request(&link).info;
+
+		one_open(&more[i].b, &link.b, info);
+		fi_freeinfo(info);
+		MUST(fi_accept(more[i].b.ep, NULL, 0));
+	}
+	for (int i = 0; i < cnt; i++) {
+		MUST_BE(await_event(&link, more[i].a.eq).event == FI_CONNECTED);
+		MUST_BE(await_event(&link, more[i].b.eq).event == FI_CONNECTED);
+	}
+	MUST_BE(drops ? drop_cnt() >= drops : !drop_cnt());
+	for (int i = 0; i < cnt; i++)
+		more_close(&more[i]);
+	link_close(&link);
+}
+
+static void crowd_beyond_the_backlog(void)
+{
+	crowd(10, 8);
+}
+
+/* As many as wait without being dropped by the kernel are more than wait by default with other providers. */
+static void crowd_within_the_backlog(void)
+{
+	crowd(CROWD, 0);
+}
+
+/* A connection ends, and the next one is there before the time of the first is over, of which nobody is told. */
+static void timewait(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+	uint32_t event;
+
+	link_open(&link);
+	MUST(fi_shutdown(link.a.ep, 0));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	more_open(&link, &more);
+	MUST_BE(!event_cnt(RDMA_CM_EVENT_TIMEWAIT_EXIT));
+	while (event_cnt(RDMA_CM_EVENT_TIMEWAIT_EXIT) < 2)
+		look(&link);
+	MUST_FAIL(fi_eq_read(link.a.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST_FAIL(fi_eq_read(link.b.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST_FAIL(fi_eq_read(more.a.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST_FAIL(fi_eq_read(more.b.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	more_send(&link, &more);
+	/* these ids end before that */
+	more_close(&more);
+	MUST(fi_close(&link.a.ep->fid));
+	MUST(fi_close(&link.b.ep->fid));
+	MUST(end_open_ep(&link.a));
+	link_accept(&link, link_request(&link).info);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	MUST_BE(event_cnt(RDMA_CM_EVENT_TIMEWAIT_EXIT) == 2);
+	link_close(&link);
 }
 
 /* Engines take completion vectors in turn. */
@@ -661,6 +762,13 @@ static const struct vcase cases[] = {
 	  "SOFTVERBS_FAIL=cm_addr:1=ETIMEDOUT,cm_addr:2=ETIMEDOUT,cm_route:1=ETIMEDOUT", connects, NULL },
 	{ "questions for an address and a route are lost, XRC",
 	  XRC "SOFTVERBS_FAIL=cm_addr:1=ETIMEDOUT,cm_route:1=ETIMEDOUT,cm_route:2=ETIMEDOUT", connects, NULL },
+	{ "a crowd is larger than the backlog", "SOFTVERBS_LIMITS=max_backlog=2,cm_retry=5", crowd_beyond_the_backlog,
+	  NULL },
+	{ "a crowd is larger than the backlog, XRC", XRC "SOFTVERBS_LIMITS=max_backlog=2,cm_retry=5",
+	  crowd_beyond_the_backlog, NULL },
+	{ "a crowd waits for a listener that is busy", NULL, crowd_within_the_backlog, NULL },
+	{ "connections are in timewait", "SOFTVERBS_LIMITS=timewait=100", timewait, NULL },
+	{ "connections are in timewait, XRC", XRC "SOFTVERBS_LIMITS=timewait=100", timewait, NULL },
 	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes,
 	  "LID change.*fi_getname" },
 	{ "the GID changes", NULL, gid_changes, "GID table change.*fi_getname" },

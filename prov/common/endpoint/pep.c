@@ -304,6 +304,11 @@ static int pep_bind(struct fid *fid, struct fid *bfid, uint64_t flags)
 	return 0;
 }
 
+static int default_backlog(const struct fab_pep_ops *ops)
+{
+	return ops->backlog ? ops->backlog : DEFAULT_BACKLOG;
+}
+
 static int pep_control(struct fid *fid, int command, void *arg)
 {
 	struct fab_pep *pep = fab_pep_of(fid);
@@ -319,7 +324,7 @@ static int pep_control(struct fid *fid, int command, void *arg)
 			backlog);
 		return -FI_EINVAL;
 	}
-	pep->backlog = backlog ? backlog : DEFAULT_BACKLOG;
+	pep->backlog = backlog ? backlog : default_backlog(pep->ops);
 	return 0;
 }
 
@@ -437,7 +442,7 @@ int fab_pep_init(struct fab_pep *pep, struct fab_fabric *fabric, const struct fi
 	};
 	pep->fabric = fabric;
 	pep->ops = ops;
-	pep->backlog = DEFAULT_BACKLOG;
+	pep->backlog = default_backlog(ops);
 	atomic_fetch_add(&fabric->ref, 1);
 	pthread_mutex_lock(&fabric->lock);
 	fab_list_add_tail(&fabric->peps, &pep->link);

@@ -31,6 +31,7 @@ struct fab_connreq {
 /* The provider's functions. Their argument is the struct passed to fab_pep_init(), so a provider may embed it. */
 struct fab_pep_ops {
 	size_t cm_data_max;		/* most bytes of private data (FI_OPT_CM_DATA_SIZE), up to FAB_CM_DATA_MAX */
+	int backlog;			/* the default of FI_BACKLOG; 0: 128 */
 	/* Bind to pep->addr, if not bound yet, and set pep->addr to the address bound. 0 or -FI_E*, logged. */
 	int (*bind)(struct fab_pep *pep);
 	/* Release the bound address. pep does not listen. */

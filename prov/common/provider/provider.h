@@ -129,6 +129,7 @@
  * says otherwise.
  *
  *   cm_data_max      Most bytes of private data
+ *   backlog          The default of FI_BACKLOG; 0: 128
  *   bind             For fi_listen() and fi_getname(): bind to an address, and set pep->addr. May be bound already
  *   unbind           For fi_setname(): release the address
  *   listen           Accept connection requests from now on: fab_pep_request(), under the lock of the EQ's engine. May
