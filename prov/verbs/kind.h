@@ -93,9 +93,9 @@ struct vrb_kind {
 	void (*aim_marker)(struct vrb_ep *ep, struct ibv_send_wr *wr);
 	/* Post a receive. 0 or a positive errno of the device, not logged. (lock) */
 	int (*post_recv)(struct vrb_ep *ep, struct ibv_recv_wr *wr);
-	/* Post a receive of a shared context again. 0 or a positive errno of the device, not logged. NULL: a receive
-	 * that no endpoint of the context wants is lost. (lock) */
-	int (*repost)(struct vrb_ep *ep, struct vrb_rx *rx);
+	/* Have the next pass post a receive of a shared context again. NULL: a receive that no endpoint of the context
+	 * wants is lost. (lock) */
+	void (*repost)(struct vrb_ep *ep, struct vrb_rx *rx);
 };
 
 extern const struct vrb_kind vrb_rc;	/* rc.c */

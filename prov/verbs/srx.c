@@ -59,16 +59,21 @@ void vrb_srx_leave(struct vrb_ep *ep)
 	fab_list_init(&ep->taker);
 }
 
+void vrb_srx_lost(struct vrb_srx *srx, struct vrb_rx *rx)
+{
+	fab_pool_put(&srx->ep.rx_pool, rx);
+	srx->ep.rx_cnt--;
+}
+
 void vrb_srx_unclaimed(struct vrb_srx *srx, struct vrb_rx *rx, const struct ibv_wc *wc)
 {
-	struct vrb_ep *ep = &srx->ep;
-
-	if (ep->kind->repost && !ep->kind->repost(ep, rx))
+	if (srx->ep.kind->repost) {
+		srx->ep.kind->repost(&srx->ep, rx);
 		return;
-	fab_pool_put(&ep->rx_pool, rx);
-	ep->rx_cnt--;
+	}
 	VRB_WARN(FI_LOG_EP_DATA, "%s: queue pair %u has consumed a shared receive after its endpoint was closed; that "
-		 "receive is lost\n", vrb_domain_of(ep)->dev->name, wc->qp_num);
+		 "receive is lost\n", vrb_domain_of(&srx->ep)->dev->name, wc->qp_num);
+	vrb_srx_lost(srx, rx);
 }
 
 int vrb_srx_ready(struct vrb_srx *srx)

@@ -18,8 +18,10 @@ struct vrb_srx {
 	uint32_t user_cnt;		/* endpoints bound */
 	bool names_taker;		/* somebody has asked for FAB_OPT_NAMES_TAKER, and relies on it */
 	struct fab_list takers[VRB_SRX_BUCKETS];	/* vrb_ep.taker of those that have joined, by vrb_ep.qpn */
-	uint32_t srqn;			/* the next two: used by xrc_srx.c */
+	uint32_t srqn;			/* this and the rest: used by xrc_srx.c */
 	struct fab_list early;		/* receives that were posted before there is an SRQ */
+	struct fab_list again;		/* receives that the next pass posts again */
+	struct fab_flush flush;		/* posts them */
 };
 
 /* fi_srx_context(3) of domains whose endpoints have contexts. 0 or -FI_E*, logged. No lock held. */
@@ -64,6 +66,8 @@ void vrb_srx_unclaimed(struct vrb_srx *srx, struct vrb_rx *rx, const struct ibv_
 
 extern const struct vrb_kind vrb_rc_srx;	/* srx.c */
 extern const struct vrb_kind vrb_xrc_srx;	/* xrc_srx.c */
+/* A receive is gone, and nobody has its completion. The caller has logged why. Lock held. */
+void vrb_srx_lost(struct vrb_srx *srx, struct vrb_rx *rx);
 /* Part of a vrb_kind.fill: the limits of the device's SRQs. */
 void vrb_srx_fill(struct fi_info *info, const struct vrb_device *dev);
 /* For vrb_kind.open: the pool of receives, whose objects of size bytes begin with a struct vrb_rx. */

@@ -6,7 +6,8 @@
  * An SRQ of XRC completes to a queue that is known when it is made. So it is made by the first fi_enable() of an
  * endpoint that has the context; receives that are posted before wait in a list. A target lives on when an endpoint has
  * closed, and may bring messages to it that were under way. Their receives are posted again, so each receive keeps its
- * buffers.
+ * buffers. The next pass does so: a peer that goes on sending to such an endpoint would otherwise get a receive back as
+ * soon as its message was read, and the pass that polls the queue until it is empty would not end.
  */
 #include "verbs/srx.h"
 
@@ -17,10 +18,39 @@
 /* A receive of a context. */
 struct xrc_rx {
 	struct vrb_rx rx;
-	struct fab_list link;		/* in srx->early, while there is no SRQ */
+	struct fab_list link;		/* in srx->early, while there is no SRQ; in srx->again */
 	int sge_cnt;
 	struct ibv_sge sge[];		/* as many as the context's iov_limit */
 };
+
+static int post(struct vrb_srx *srx, struct xrc_rx *rx)
+{
+	struct ibv_recv_wr wr = {
+		.wr_id = (uintptr_t) rx | VRB_IS_RX, .sg_list = rx->sge, .num_sge = rx->sge_cnt,
+	};
+	struct ibv_recv_wr *bad;
+
+	return ibv_post_srq_recv(srx->srq, &wr, &bad);
+}
+
+static void post_again(struct fab_flush *flush)
+{
+	struct vrb_srx *srx = fab_container(flush, struct vrb_srx, flush);
+	struct fab_list *link, *tmp;
+
+	fab_list_for_each_safe(&srx->again, link, tmp) {
+		struct xrc_rx *rx = fab_container(link, struct xrc_rx, link);
+		int ret;
+
+		fab_list_remove(link);
+		ret = post(srx, rx);
+		if (!ret)
+			continue;
+		VRB_WARN(FI_LOG_EP_DATA, "ibv_post_srq_recv on %s: %s; a shared receive that came to a closed endpoint "
+			 "is lost\n", vrb_domain_of(&srx->ep)->dev->name, strerror(ret));
+		vrb_srx_lost(srx, &rx->rx);
+	}
+}
 
 static void xrc_srx_fill(struct fi_info *info, const struct vrb_device *dev)
 {
@@ -36,25 +66,20 @@ static int xrc_srx_open(struct vrb_ep *ep, const struct fi_info *info)
 	if (ret)
 		return ret;
 	fab_list_init(&ep->srx->early);
+	fab_list_init(&ep->srx->again);
+	fab_flush_init(&ep->srx->flush, post_again);
 	vrb_srx_pool(ep, sizeof(struct xrc_rx) + ep->rx_iov_limit * sizeof(struct ibv_sge));
 	return 0;
 }
 
 static void xrc_srx_close(struct vrb_ep *ep)
 {
+	fab_engine_lock(ep->base.engine);
+	fab_flush_cancel(&ep->srx->flush);
+	fab_engine_unlock(ep->base.engine);
 	if (ep->srx->srq)
 		vrb_srq_destroy(ep, ep->srx->srq);
 	vrb_xrc_put(vrb_domain_of(ep));
-}
-
-static int post(struct vrb_srx *srx, struct xrc_rx *rx)
-{
-	struct ibv_recv_wr wr = {
-		.wr_id = (uintptr_t) rx | VRB_IS_RX, .sg_list = rx->sge, .num_sge = rx->sge_cnt,
-	};
-	struct ibv_recv_wr *bad;
-
-	return ibv_post_srq_recv(srx->srq, &wr, &bad);
 }
 
 static int xrc_srx_create(struct vrb_ep *ep)
@@ -94,9 +119,10 @@ static int xrc_srx_post_recv(struct vrb_ep *ep, struct ibv_recv_wr *wr)
 	return 0;
 }
 
-static int xrc_srx_repost(struct vrb_ep *ep, struct vrb_rx *rx)
+static void xrc_srx_repost(struct vrb_ep *ep, struct vrb_rx *rx)
 {
-	return post(ep->srx, fab_container(rx, struct xrc_rx, rx));
+	fab_list_add_tail(&ep->srx->again, &fab_container(rx, struct xrc_rx, rx)->link);
+	fab_engine_flush_later(ep->base.engine, &ep->srx->flush);
 }
 
 const struct vrb_kind vrb_xrc_srx = {
