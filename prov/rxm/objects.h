@@ -394,6 +394,7 @@ struct rxm_poller {
 	struct rxm_srx_part *parts;	/* owned: their buffers */
 	uint32_t srx_cnt, srx_posted;	/* of these: all, and those that are posted */
 	size_t srx_len;			/* bytes of each */
+	bool srx_full;			/* there was no memory for more */
 	uint32_t conn_cnt;		/* connections that share them */
 	bool wakes;			/* both sources have been added */
 	struct fab_timer look;		/* where they cannot be added: polls for threads that sleep */

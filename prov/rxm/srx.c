@@ -67,9 +67,9 @@ void rxm_srx_enlarge(struct rxm_poller *poller)
 {
 	uint32_t useful = srx_useful(poller);
 
-	/* if there is no memory for more, what there is has to do */
-	if (poller->srx_cnt < useful)
-		srx_grow(poller, fab_min(poller->srx_cnt, useful - poller->srx_cnt));
+	/* if there is no memory for more, what there is has to do, until another connection joins */
+	if (poller->srx_cnt < useful && !poller->srx_full)
+		poller->srx_full = srx_grow(poller, fab_min(poller->srx_cnt, useful - poller->srx_cnt));
 }
 
 void rxm_srx_repost(struct rxm_poller *poller, struct rxm_rx *rx)
@@ -95,6 +95,7 @@ int rxm_srx_join(struct rxm_conn *conn)
 	struct rxm_poller *poller = conn->ep->poller;
 	int ret = 0;
 
+	poller->srx_full = false;
 	if (!poller->srx_cnt)
 		ret = srx_grow(poller, (uint32_t) fab_min(rxm_params.conn_rx, (size_t) RXM_SRX_MAX));
 	return poller->srx_cnt ? 0 : ret;

@@ -15,17 +15,26 @@
 
 static char out[8], in[MESSAGES][8];
 
-static void connect_both(void)
+static void connect_ends(void)
 {
-	ends_open(FI_MSG | FI_TAGGED, 0, 0);
+	end_open(&a);
+	end_open(&b);
+	introduce(&a, &b);
+	introduce(&b, &a);
 	OK((int) fi_recv(b.ep, in[0], 8, NULL, FI_ADDR_UNSPEC, NULL));
 	OK((int) fi_send(a.ep, out, 8, NULL, a.peer, NULL));
 	until(a.done == 1 && b.done == 1);
 	a.done = b.done = 0;
 }
 
-/* The sizes of a queue pair of this process. */
-static struct ibv_qp_cap cap_of_first(void)
+static void connect_both(void)
+{
+	fabric_open(FI_MSG | FI_TAGGED, 0, 0);
+	connect_ends();
+}
+
+/* The i-th queue pair of this process, as ibv_query_qp(3) describes it. */
+static struct ibv_qp_attr qp_attr_of(unsigned i)
 {
 	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 	int (*query)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *);
@@ -35,9 +44,10 @@ static struct ibv_qp_cap cap_of_first(void)
 
 	*(void **) &query = dlsym(soft, "ibv_query_qp");
 	*(void **) &qp_at = dlsym(soft, "sv_test_qp_at");
-	assert_non_null(qp_at(0));
-	OK(query(qp_at(0), &attr, IBV_QP_CAP, &init));
-	return init.cap;
+	assert_non_null(qp_at(i));
+	OK(query(qp_at(i), &attr, IBV_QP_CAP | IBV_QP_AV, &init));
+	attr.cap = init.cap;
+	return attr;
 }
 
 /* b's messages have arrived at its device. It reads them: how many does one call get? */
@@ -63,13 +73,13 @@ static unsigned read_at_once(void)
 static unsigned requests(void)
 {
 	connect_both();
-	return cap_of_first().max_send_wr;
+	return qp_attr_of(0).cap.max_send_wr;
 }
 
 static unsigned receives(void)
 {
 	connect_both();
-	return cap_of_first().max_recv_wr;
+	return qp_attr_of(0).cap.max_recv_wr;
 }
 
 /* The IBV_ACCESS_* flags of a region in a domain that was asked for this order. */
@@ -102,6 +112,26 @@ static unsigned access_unordered(void)
 static unsigned access_ordered(void)
 {
 	return access_with(FI_ORDER_SAS | FI_ORDER_RMA_WAW);
+}
+
+/* The traffic classes of the queue pairs of both ends, where info has one in these fields. */
+static unsigned traffic_class(uint32_t of_domain, uint32_t of_tx)
+{
+	fabric_open(FI_MSG | FI_TAGGED, 0, 0);
+	info->domain_attr->tclass = of_domain;
+	info->tx_attr->tclass = of_tx;
+	connect_ends();
+	return qp_attr_of(0).ah_attr.grh.traffic_class << 8 | qp_attr_of(1).ah_attr.grh.traffic_class;
+}
+
+static unsigned class_of_endpoint(void)
+{
+	return traffic_class(FI_TC_BULK_DATA, FI_TC_LOW_LATENCY);
+}
+
+static unsigned class_of_domain(void)
+{
+	return traffic_class(FI_TC_LOW_LATENCY, FI_TC_UNSPEC);
 }
 
 /* What is measured in a process with this setting. */
@@ -161,6 +191,14 @@ static void relaxed_ordering_is_for_those_who_ask_for_no_order(void **state)
 	assert_false(with("FI_VERBS_RELAXED_ORDERING", "1", access_ordered) & IBV_ACCESS_RELAXED_ORDERING);
 }
 
+/* Packets in both directions have the class of the endpoint, or else of its domain: low latency is codepoint 46. */
+static void packets_have_a_traffic_class(void **state)
+{
+	(void) state;
+	assert_int_equal(with(NULL, NULL, class_of_endpoint), 46 << 2 << 8 | 46 << 2);
+	assert_int_equal(with(NULL, NULL, class_of_domain), 46 << 2 << 8 | 46 << 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -168,6 +206,7 @@ int main(void)
 		cmocka_unit_test(msg_tx_size_and_the_marker_are_the_length_of_a_queue),
 		cmocka_unit_test(use_srx_off_gives_each_connection_its_receives),
 		cmocka_unit_test(comp_per_progress_bounds_a_pass),
+		cmocka_unit_test(packets_have_a_traffic_class),
 		cmocka_unit_test(relaxed_ordering_is_for_those_who_ask_for_no_order),
 	};
 
