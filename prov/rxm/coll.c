@@ -62,25 +62,27 @@ static void abort_done(struct rxm_tx *tx, int err, const char *text)
 		fab_coll_untold(tx->ep->base.coll, tx->conn->peer->fi_addr, tx->buf->pkt.op.tag);
 }
 
-static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
+static int coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
 {
 	struct rxm_ep *ep = fab_container(base, struct rxm_ep, base);
 	struct rxm_peer *peer;
 	struct rxm_tx *tx;
+	int ret = coll_peer(ep, member, &peer);
 
-	if (coll_peer(ep, member, &peer))
-		return;
+	if (ret)
+		return ret;
 	tx = rxm_tx_new(ep, RXM_TX_PACKET);
 	if (!tx)
-		return;
+		return -FI_ENOMEM;
 	if (!rxm_tx_packet(ep, tx, RXM_COLL_ABORT, RXM_OP_COLL, 0)) {
 		rxm_tx_free(ep, tx);
-		return;
+		return -FI_ENOMEM;
 	}
 	tx->buf->pkt.op.tag = tag & FAB_COLL_GROUP_BITS;
 	tx->buf->pkt.ctrl.ctrl_data = (uint64_t) err;
 	tx->done = abort_done;
 	rxm_tx_submit(peer, tx);
+	return 0;
 }
 
 /* Cancel a receive that no message has matched, or a send that has not left. A receive whose message is arriving, and a

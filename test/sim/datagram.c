@@ -281,11 +281,13 @@ static bool may_fail(const struct op *op, int err)
 
 static void ended(struct op *op, const struct ending *ending)
 {
-	bool recv = op->kind == ACT_RECV;
-	uint32_t *last = &nodes[op->node].last[recv];
+	uint32_t *last;
+	bool recv;
 
 	if (op < ops || op >= ops + op_cnt || !op->posted || op->gone || op->ended)
 		judge_wrong("a completion of nothing that is posted");
+	recv = op->kind == ACT_RECV;
+	last = &nodes[op->node].last[recv];
 	net_event((uint64_t) op_id(op) << 8 ^ (uint64_t) ending->err);
 	if (ending->err && !may_fail(op, ending->err))
 		judge_wrong("operation %u fails without a reason: %s", op_id(op), fi_strerror(ending->err));
@@ -355,8 +357,8 @@ static void read_error(unsigned n)
 
 	if (fi_cq_readerr(nodes[n].cq, &entry, 0) != 1)
 		judge_wrong("no error where fi_cq_read() has said so");
-	if (entry.err == FI_EOVERRUN && lacks) {
-		/* completions are lost: for its program that is the end */
+	if (entry.err == FI_EOVERRUN && program->lack_memory) {
+		/* completions are lost, perhaps before memory was there again: for its program that is the end */
 		stop(n);
 		start(n);
 		return;

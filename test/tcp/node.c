@@ -20,6 +20,8 @@ void node_open_ep(struct node *node)
 	assert_int_equal(fi_endpoint(node->domain, node->info, &node->ep, NULL), 0);
 	assert_int_equal(fi_ep_bind(node->ep, &node->av->fid, 0), 0);
 	assert_int_equal(fi_ep_bind(node->ep, &node->cq->fid, FI_TRANSMIT | FI_RECV), 0);
+	if (node->eq)
+		assert_int_equal(fi_ep_bind(node->ep, &node->eq->fid, 0), 0);
 	assert_int_equal(fi_enable(node->ep), 0);
 	assert_int_equal(fi_getname(&node->ep->fid, &node->addr, &len), 0);
 }
@@ -42,11 +44,15 @@ static void open_objects(struct node *node, enum fi_wait_obj wait_obj)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_DATA, .wait_obj = wait_obj };
 	struct fi_av_attr av_attr = { .type = FI_AV_TABLE };
+	struct fi_eq_attr eq_attr = { .wait_obj = FI_WAIT_NONE };
 
 	assert_int_equal(fi_fabric(node->info->fabric_attr, &node->fabric, NULL), 0);
 	assert_int_equal(fi_domain(node->fabric, node->info, &node->domain, NULL), 0);
 	assert_int_equal(fi_av_open(node->domain, &av_attr, &node->av, NULL), 0);
 	assert_int_equal(fi_cq_open(node->domain, &cq_attr, &node->cq, NULL), 0);
+	node->eq = NULL;
+	if (node->info->caps & FI_COLLECTIVE)
+		assert_int_equal(fi_eq_open(node->fabric, &eq_attr, &node->eq, NULL), 0);
 	node_open_ep(node);
 }
 
@@ -103,6 +109,8 @@ void node_close(struct node *node)
 {
 	assert_int_equal(fi_close(&node->ep->fid), 0);
 	assert_int_equal(fi_close(&node->cq->fid), 0);
+	if (node->eq)
+		assert_int_equal(fi_close(&node->eq->fid), 0);
 	assert_int_equal(fi_close(&node->av->fid), 0);
 	assert_int_equal(fi_close(&node->domain->fid), 0);
 	assert_int_equal(fi_close(&node->fabric->fid), 0);

@@ -17,6 +17,7 @@ struct node {
 	struct fid_domain *domain;
 	struct fid_av *av;
 	struct fid_cq *cq;		/* of FI_CQ_FORMAT_DATA, for both directions */
+	struct fid_eq *eq;		/* with FI_COLLECTIVE; else NULL */
 	struct fid_ep *ep;
 	struct sockaddr_in addr;	/* that it listens at */
 };

@@ -17,6 +17,7 @@
 					 * vector or set has the bit */
 #define FAB_COLL_DEAD_MAX	64		/* failed groups that are remembered: closed ones, and those whose join
 					 * has not ended here */
+#define FAB_COLL_NEWS_MAX	64		/* failures that neighbours may have to be told again */
 #define FAB_GROUP_MEMBERS_MAX	(1u << 24)
 
 enum fab_group_state {
@@ -46,8 +47,6 @@ struct fab_group {
 	uint32_t rank, cnt;
 	uint64_t *life;			/* by rank, behind member: the process that has joined; 0: not known */
 	bool *lost;			/* by rank, behind life: a connection to it was lost, and perhaps a message */
-	uint8_t *untold;		/* by rank, behind lost: enum fab_group_untold */
-	bool any_untold;		/* one of these is FAB_GROUP_UNTOLD */
 	fi_addr_t member[];
 };
 
@@ -57,13 +56,6 @@ static inline bool fab_group_just_joined(const struct fab_group *group)
 {
 	return group->state == FAB_GROUP_JOINED && !group->used;
 }
-
-/* What is known of a neighbour of a group that has failed. */
-enum fab_group_untold {
-	FAB_GROUP_TOLD,			/* it was told, as far as is known */
-	FAB_GROUP_UNTOLD,		/* the message was lost with its connection, and is to be sent again */
-	FAB_GROUP_TOLD_AGAIN,		/* it was; once is enough for a connection that another one takes along */
-};
 
 /* A message of a step. */
 struct fab_coll_message {
@@ -97,6 +89,22 @@ struct fab_coll_dead {
 	int err;
 };
 
+enum fab_news_state {
+	FAB_NEWS_NONE,
+	FAB_NEWS_DUE,			/* is sent in the next flush */
+	FAB_NEWS_SENT,			/* no connection to the peer has been lost since */
+	FAB_NEWS_LOST,			/* perhaps: goes with the next connection */
+};
+
+/* A failure of which a neighbour is told (coll_news.c). */
+struct fab_coll_news {
+	uint64_t tag;			/* the group's bits */
+	fi_addr_t peer;
+	int err;			/* a positive FI_E* */
+	enum fab_news_state state;
+	bool pressed;			/* fab_coll_untold() has had it sent again */
+};
+
 struct fab_coll {
 	struct fab_ep *ep;
 	const struct fab_coll_net *net;
@@ -107,6 +115,9 @@ struct fab_coll {
 	uint64_t op_number;		/* operations so far */
 	struct fab_coll_dead dead[FAB_COLL_DEAD_MAX];
 	unsigned dead_next;
+	struct fab_coll_news news[FAB_COLL_NEWS_MAX];	/* the oldest is forgotten */
+	unsigned news_next;
+	struct fab_flush flush;		/* sends the news that is due */
 };
 
 /* ---- coll_run.c ---- */
@@ -134,6 +145,21 @@ void fab_group_leave(struct fab_group *group);
 void fab_group_free(struct fab_group *group);
 /* fab_group.flush: calls fab_group_run(). */
 void fab_group_flush(struct fab_flush *flush);
+
+/* ---- coll_news.c ---- */
+
+/* Tell peer that the group with these bits has failed with err (a positive FI_E*), now and, if that may have been lost,
+ * with the next connections; or, err 0, that this end has left a group whose join has this tag, now only: messages of
+ * the join that came by a connection that was lost are dropped without it. */
+void fab_coll_tell(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err);
+/* Forget the news of a join with this tag: another one begins. */
+void fab_coll_news_forget(struct fab_coll *coll, uint64_t tag);
+/* A connection to peer has been lost. */
+void fab_coll_news_lost(struct fab_coll *coll, fi_addr_t peer);
+/* There is a connection to peer. */
+void fab_coll_news_met(struct fab_coll *coll, fi_addr_t peer);
+/* fab_coll.flush. */
+void fab_coll_news_flush(struct fab_flush *flush);
 
 /* ---- coll_join.c ---- */
 

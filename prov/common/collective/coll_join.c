@@ -92,11 +92,10 @@ static struct fab_group *group_make(struct fab_ep *ep, const struct fab_av_set *
 
 	pthread_mutex_lock(&set->av->change_lock);
 	group = calloc(1, sizeof(*group) + set->cnt * (sizeof(*group->member) + sizeof(*group->life) +
-						       sizeof(*group->lost) + sizeof(*group->untold)));
+						       sizeof(*group->lost)));
 	if (group) {
 		group->life = group->member + set->cnt;
 		group->lost = (bool *) (group->life + set->cnt);
-		group->untold = (uint8_t *) (group->lost + set->cnt);
 		group->cnt = (uint32_t) set->cnt;
 		memcpy(group->member, set->addr, set->cnt * sizeof(*group->member));
 		group->kinds = set->flags;
@@ -166,6 +165,7 @@ static int group_join(struct fab_coll *coll, struct fab_group *group, void *cont
 	fab_flush_init(&group->flush, fab_group_flush);
 	fab_list_add_tail(&coll->groups, &group->link);
 	dead_forget(coll, group->hash);
+	fab_coll_news_forget(coll, group->hash);
 	/* messages of an earlier join of these members, one of whom has lost the connection or was started again: its
 	 * next join sends them again */
 	coll->net->forget(coll->ep, group->hash);
@@ -230,6 +230,7 @@ int fab_coll_open(struct fab_ep *ep, const struct fab_coll_net *net)
 	ep->coll->ep = ep;
 	ep->coll->net = net;
 	fab_list_init(&ep->coll->groups);
+	fab_flush_init(&ep->coll->flush, fab_coll_news_flush);
 	return 0;
 }
 
@@ -272,6 +273,7 @@ void fab_coll_fini(struct fab_ep *ep)
 		}
 		fab_group_free(group);
 	}
+	fab_flush_cancel(&coll->flush);
 	free(coll->slot);
 	free(coll);
 	ep->coll = NULL;

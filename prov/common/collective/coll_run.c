@@ -161,11 +161,9 @@ static void op_fail(struct fab_coll_op *op, int err)
 
 static void tell_neighbours(const struct fab_group *group, uint64_t tag, int err)
 {
-	struct fab_coll *coll = group->coll;
-
 	for (uint64_t by = 1; by < group->cnt; by *= 2) {
-		coll->net->abort(coll->ep, group->member[(group->rank + by) % group->cnt], tag, err);
-		coll->net->abort(coll->ep, group->member[(group->rank + group->cnt - by) % group->cnt], tag, err);
+		fab_coll_tell(group->coll, group->member[(group->rank + by) % group->cnt], tag, err);
+		fab_coll_tell(group->coll, group->member[(group->rank + group->cnt - by) % group->cnt], tag, err);
 	}
 }
 
@@ -198,20 +196,6 @@ void fab_group_fail(struct fab_group *group, int err)
 	/* a member that left the join may have taken our message for one of its next join */
 	if (group->join_aborted)
 		tell_neighbours(group, group->hash, err);
-}
-
-/* Tell those neighbours again that did not get to know of the failure. */
-static void tell_again(struct fab_group *group)
-{
-	if (!group->any_untold)
-		return;
-	group->any_untold = false;
-	for (uint32_t i = 0; i < group->cnt; i++) {
-		if (group->untold[i] != FAB_GROUP_UNTOLD)
-			continue;
-		group->untold[i] = FAB_GROUP_TOLD_AGAIN;
-		group->coll->net->abort(group->coll->ep, group->member[i], group->id, group->err);
-	}
 }
 
 /* ---- running ---- */
@@ -344,7 +328,6 @@ void fab_group_run(struct fab_group *group)
 
 	if (group->aborted)
 		fab_group_fail(group, group->aborted);
-	tell_again(group);
 	while (!join_waits(group) && (op = fab_list_first(&group->ops, struct fab_coll_op, link))) {
 		if (!op_run(op))
 			return;
@@ -438,6 +421,7 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 {
 	struct fab_list *link;
 
+	fab_coll_news_lost(coll, peer);
 	fab_list_for_each(&coll->groups, link) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 		struct fab_coll_op *op = fab_list_first(&group->ops, struct fab_coll_op, link);
@@ -448,23 +432,6 @@ void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err)
 		if (!op_waits_for(op, peer) || op->lost)
 			continue;
 		op->lost = err;
-		fab_engine_flush_later(coll->ep->engine, &group->flush);
-	}
-}
-
-void fab_coll_untold(struct fab_coll *coll, fi_addr_t peer, uint64_t tag)
-{
-	struct fab_list *link;
-
-	fab_list_for_each(&coll->groups, link) {
-		struct fab_group *group = fab_container(link, struct fab_group, link);
-		uint32_t rank = rank_of(group, peer);
-
-		if (group->state != FAB_GROUP_FAILED || group->id != fab_group_bits(tag) || rank == FAB_COLL_NOBODY ||
-		    group->untold[rank] != FAB_GROUP_TOLD)
-			continue;
-		group->untold[rank] = FAB_GROUP_UNTOLD;
-		group->any_untold = true;
 		fab_engine_flush_later(coll->ep->engine, &group->flush);
 	}
 }
@@ -481,6 +448,7 @@ void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life)
 {
 	struct fab_list *link;
 
+	fab_coll_news_met(coll, peer);
 	fab_list_for_each(&coll->groups, link) {
 		struct fab_group *group = fab_container(link, struct fab_group, link);
 

@@ -46,8 +46,9 @@ struct fab_coll_net {
 	/* The number of the process with which there is a connection (fab_coll_met()). 0: there is none. */
 	uint64_t (*life)(struct fab_ep *ep, fi_addr_t member);
 	/* Tell member, if possible, that the group of this tag has failed with err; or, err 0: that this end has left a
-	 * group whose join has this tag. There it is fab_coll_aborted(). May be called while a message is parsed. */
-	void (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
+	 * group whose join has this tag. There it is fab_coll_aborted(). May be called while a message is parsed. 0:
+	 * it is sent, or will be on the connection that is being made; -FI_E*: there is none. */
+	int (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
 	/* Drop the messages of this tag's group that no receive has taken, as far as they came by connections that have
 	 * ended. */
 	void (*forget)(struct fab_ep *ep, uint64_t tag);
@@ -69,12 +70,12 @@ void fab_coll_fini(struct fab_ep *ep);
 
 /* The connection to a peer has ended with err (a positive FI_E*). */
 void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err);
-/* What net->abort() has sent to a peer with this tag was lost with the connection. It is sent once more: another
- * connection that fails at the same time may take this one along, and the peer may wait for members that know nothing,
- * either. Called at the end of the message, also from within another's. */
+/* What net->abort() has sent to a peer with this tag was lost with the connection. It is sent once more at once, which
+ * makes a connection: one that fails may take others along, as over XRC, and the peer may wait for members that know
+ * nothing, either. Called at the end of the message, also from within another's. */
 void fab_coll_untold(struct fab_coll *coll, fi_addr_t peer, uint64_t tag);
-/* There is a connection with a peer. life: the number of its process, another one for each; not 0. A group of which an
- * earlier process at this address is a member fails. */
+/* There is a connection with a peer, which gets the news that may have been lost. life: the number of its process,
+ * another one for each; not 0. A group of which an earlier process at this address is a member fails. */
 void fab_coll_met(struct fab_coll *coll, fi_addr_t peer, uint64_t life);
 /* A peer has reported that the group of this tag has failed with err (a positive FI_E*), or that it has left the group
  * (0). True: the caller drops what came from the peer with this tag and no receive has taken. */

@@ -92,12 +92,16 @@ static fi_addr_t coll_dest(const struct tcp_ep *ep, fi_addr_t member)
 	return ep->context.number ? fi_rx_addr(member, ep->context.number, ep->rdm.rx_ctx_bits) : member;
 }
 
-/* Get the connection to a member, unless the member is known not to support collectives. 0 or -FI_E*. */
+/* Get the connection to a member, unless the member is known not to support collectives. An endpoint that is being
+ * closed makes none. 0 or -FI_E*. */
 static int coll_conn(struct fab_ep *base, fi_addr_t member, struct tcp_conn **conn)
 {
 	struct tcp_ep *ep = fab_container(base, struct tcp_ep, base);
-	int ret = tcp_ep_conn(ep, coll_dest(ep, member), conn);
+	int ret;
 
+	if ((ep->detours & TCP_EP_CLOSING) && !tcp_ep_known_conn(ep, coll_dest(ep, member)))
+		return -FI_EOPBADSTATE;
+	ret = tcp_ep_conn(ep, coll_dest(ep, member), conn);
 	if (!ret && tcp_conn_has_stream(*conn) && !tcp_conn_has_coll(*conn))
 		ret = -FI_EOPNOTSUPP;
 	return ret;
@@ -152,21 +156,23 @@ static uint64_t coll_life(struct fab_ep *base, fi_addr_t member)
 	return conn ? conn->peer.incarnation : 0;
 }
 
-static void coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
+static int coll_abort(struct fab_ep *base, fi_addr_t member, uint64_t tag, int err)
 {
 	struct tcp_coll frame = {
 		.tag = (tag & FAB_COLL_GROUP_BITS) | (uint64_t) (err & ERR_MASK) << ERR_SHIFT,
 	};
 	struct tcp_conn *conn;
 	struct tcp_tx *tx;
+	int ret = coll_conn(base, member, &conn);
 
-	if (coll_conn(base, member, &conn))
-		return;
+	if (ret)
+		return ret;
 	tx = tcp_tx_control(conn, TCP_WIRE_COLL, &frame, sizeof(frame));
 	if (!tx)
-		return;
+		return -FI_ENOMEM;
 	tx->hdr.op_data = TCP_COLL_ABORT;
 	tcp_tx_queue(conn, tx);
+	return 0;
 }
 
 static void coll_forget(struct fab_ep *base, uint64_t tag)
