@@ -13,13 +13,16 @@
 #include "verbs/kind.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "common/net/net.h"
 #include "common/ops/ops.h"
 
+#define TELL_NS		1000000000ULL	/* between two lines about changes of addresses */
 #define RESOLVE_AGAIN	3		/* questions for an address or route without an answer that are asked again */
 #define RNR_FOR_EVER	7
 #define RETRIES		7
@@ -275,6 +278,23 @@ static void on_removal(struct vrb_ep *ep, const struct rdma_cm_event *event)
 	vrb_hw_cq_removed(ep->hw_cq, FI_ENODEV, "the device is being removed");
 }
 
+void vrb_cm_address_changed(const char *device)
+{
+	static _Atomic uint64_t told_ns;	/* each id of a device gets an event: one line tells of all */
+	uint64_t now = fab_now_ns(), before = atomic_load(&told_ns);
+
+	if ((before && now - before < TELL_NS) || !atomic_compare_exchange_strong(&told_ns, &before, now))
+		return;
+	VRB_WARN(FI_LOG_EP_CTRL, "device %s: the hardware address behind an IP address has changed, as when a bonded "
+		 "interface fails over; connections and listeners go on\n", device);
+}
+
+static void on_address_change(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	(void) event;
+	vrb_cm_address_changed(vrb_domain_of(ep)->dev->name);
+}
+
 static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *event) = {
 	[RDMA_CM_EVENT_ADDR_RESOLVED] = on_addr,
 	[RDMA_CM_EVENT_ADDR_ERROR] = on_unresolved,
@@ -286,6 +306,7 @@ static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *e
 	[RDMA_CM_EVENT_ESTABLISHED] = on_established,
 	[RDMA_CM_EVENT_DISCONNECTED] = on_disconnected,
 	[RDMA_CM_EVENT_DEVICE_REMOVAL] = on_removal,
+	[RDMA_CM_EVENT_ADDR_CHANGE] = on_address_change,
 };
 
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event)

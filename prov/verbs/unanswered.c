@@ -21,6 +21,7 @@ struct unanswered {
 	struct rdma_cm_id *id;		/* owned, with its queue pair */
 	struct vrb_hw_cq *hw_cq;
 	uint32_t reserved;		/* of hw_cq */
+	bool answered;
 	_Atomic bool over;		/* the id is gone */
 };
 
@@ -32,16 +33,19 @@ static void destroy(struct unanswered *req)
 	atomic_store(&req->over, true);
 }
 
-/* The answer has come: any event after rdma_connect() is one. */
+/* An event after rdma_connect() is the answer, or ends the wait for it, but for one. */
 static void answered(struct vrb_cm_sink *sink, const struct rdma_cm_event *event)
 {
-	(void) sink;
+	fab_container(sink, struct unanswered, sink)->answered = event->event != RDMA_CM_EVENT_ADDR_CHANGE;
 	VRB_LOG(FI_LOG_DEBUG, FI_LOG_EP_CTRL, "a request whose endpoint is closed: %s\n", rdma_event_str(event->event));
 }
 
 static void acknowledged(struct vrb_cm_sink *sink)
 {
-	destroy(fab_container(sink, struct unanswered, sink));
+	struct unanswered *req = fab_container(sink, struct unanswered, sink);
+
+	if (req->answered)
+		destroy(req);
 }
 
 static struct unanswered *unanswered_take(struct vrb_domain *domain, bool all)

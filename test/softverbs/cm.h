@@ -50,6 +50,7 @@ struct sv_listener {
 
 struct sv_id {
 	struct rdma_cm_id id;
+	struct fab_list all;		/* of the process */
 	enum sv_id_state state;
 	bool gone;			/* the other end has, before it was answered */
 	bool sync;			/* created without a channel: calls wait */
@@ -102,6 +103,8 @@ static inline struct sv_id *sv_id(struct rdma_cm_id *id)
 unsigned sv_test_channel_cnt(void);	/* channels that are open */
 unsigned sv_test_drop_cnt(void);	/* requests that were dropped for lack of room in a backlog */
 unsigned sv_test_event_cnt(enum rdma_cm_event_type type);	/* events that were read */
+/* Tell each id of the process that has a device, and that the application knows. How many these are. */
+unsigned sv_test_tell_ids(enum rdma_cm_event_type type, int status);
 
 /* Bytes of private data that a message of this type, between such addresses, has room for. */
 uint8_t sv_cm_priv_len(const struct sv_cm_msg *msg);
@@ -123,7 +126,7 @@ int sv_cm_wait(struct sv_id *id);
 /* ---- cm_conn.c; lock held ---- */
 
 void sv_cm_init(struct sv_id *id);				/* of a new id */
-
+void sv_cm_enlist(struct sv_id *id);				/* sv_test_tell_ids() finds it */
 void sv_cm_incoming(struct sv_source *src, uint32_t events);	/* of a listener: somebody connects */
 void sv_cm_stop(struct sv_id *id);				/* let go of sockets and timers */
 

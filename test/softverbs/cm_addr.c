@@ -89,6 +89,9 @@ int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **out, 
 			return -1;
 		}
 	}
+	sv_lock();
+	sv_cm_enlist(id);
+	sv_unlock();
 	*out = &id->id;
 	return 0;
 }

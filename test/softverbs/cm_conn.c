@@ -75,8 +75,36 @@ static void later(struct sv_timer *timer)
 	send_late(fab_container(timer, struct sv_id, later), false);
 }
 
+static struct fab_list ids = FAB_LIST_INIT(ids);
+
+void sv_cm_enlist(struct sv_id *id)
+{
+	fab_list_add_tail(&ids, &id->all);
+}
+
+unsigned sv_test_tell_ids(enum rdma_cm_event_type type, int status)
+{
+	struct fab_list *link;
+	unsigned cnt = 0;
+
+	sv_lock();
+	fab_list_for_each(&ids, link) {
+		struct sv_id *id = fab_container(link, struct sv_id, all);
+
+		bool bound = id->id.verbs || id->state == SV_ID_LISTENING;
+
+		if (!bound || id->state == SV_ID_INCOMING || id->state == SV_ID_REQUESTED)
+			continue;
+		sv_cm_tell(id, type, status, NULL);
+		cnt++;
+	}
+	sv_unlock();
+	return cnt;
+}
+
 void sv_cm_init(struct sv_id *id)
 {
+	fab_list_init(&id->all);
 	fab_list_init(&id->late);
 	sv_timer_init(&id->later, later);
 	sv_cm_known_init(id);
@@ -147,6 +175,8 @@ void sv_cm_stop(struct sv_id *id)
 	if (id->state == SV_ID_REQUESTED && !id->gone && id->peer.type == SV_CM_REQ)
 		refuse(id, REJECTED_BY_CONSUMER);
 	send_late(id, true);
+	fab_list_remove(&id->all);
+	fab_list_init(&id->all);
 	sv_cm_known_del(id);
 	sv_timer_stop(&id->timewait);
 	while ((link = fab_list_pop_front(&id->incoming))) {
@@ -583,6 +613,7 @@ void sv_cm_incoming(struct sv_source *src, uint32_t events)
 		return;
 	}
 	fab_list_add_tail(&listener->id->incoming, &id->link);
+	sv_cm_enlist(id);
 }
 
 /* ---- calls ---- */

@@ -564,6 +564,41 @@ static void timewait(void)
 	link_close(&link);
 }
 
+/* The hardware address behind the IP address changes while one connection is up, another is being made, and a listener
+ * listens: all goes on. */
+static void address_changes(void)
+{
+	unsigned told, (*tell_ids)(enum rdma_cm_event_type, int);
+	struct link link = { 0 };
+	struct more more = { 0 };
+	struct fi_info *info;
+	uint32_t event;
+
+	link_open(&link);
+	one_open(&more.a, &link.a, link.a.info);
+	MUST(fi_connect(more.a.ep, link.a.info->dest_addr, NULL, 0));
+	info = link_await_request(&link).info;
+	tell_ids = stand_in_cm("sv_test_tell_ids");
+	told = tell_ids(RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	MUST_BE(told >= 4);		/* both ends of the connection, the listener, the id that is connecting */
+	while (event_cnt(RDMA_CM_EVENT_ADDR_CHANGE) < told) {
+		look(&link);
+		MUST_FAIL(fi_eq_read(link.pep_eq, &event, NULL, 0, 0), FI_EAGAIN);
+	}
+	MUST_FAIL(fi_eq_read(link.a.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST_FAIL(fi_eq_read(link.b.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	MUST_FAIL(fi_eq_read(more.a.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
+	one_open(&more.b, &link.b, info);
+	fi_freeinfo(info);
+	MUST(fi_accept(more.b.ep, NULL, 0));
+	MUST_BE(await_event(&link, more.a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(&link, more.b.eq).event == FI_CONNECTED);
+	more_send(&link, &more);
+	more_close(&more);
+	link_close(&link);
+}
+
 /* Engines take completion vectors in turn. */
 static void vectors_in_turn(void)
 {
@@ -769,6 +804,9 @@ static const struct vcase cases[] = {
 	{ "a crowd waits for a listener that is busy", NULL, crowd_within_the_backlog, NULL },
 	{ "connections are in timewait", "SOFTVERBS_LIMITS=timewait=100", timewait, NULL },
 	{ "connections are in timewait, XRC", XRC "SOFTVERBS_LIMITS=timewait=100", timewait, NULL },
+	{ "a hardware address changes", NULL, address_changes, "device soft0: the hardware address behind an IP" },
+	{ "a hardware address changes, XRC", XRC, address_changes,
+	  "device soft0: the hardware address behind an IP" },
 	{ "the LID changes", "SOFTVERBS_LIMITS=lid=5 SOFTVERBS_DEVICES=soft0=ib", lid_changes,
 	  "LID change.*fi_getname" },
 	{ "the GID changes", NULL, gid_changes, "GID table change.*fi_getname" },

@@ -9,6 +9,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <string.h>
+#include <rdma/rdma_cma.h>
 
 static unsigned waits(void)
 {
@@ -59,6 +60,33 @@ static void accepted(void)
 	link_close(&link);
 }
 
+/* An event that is no answer comes first. */
+static void address_changes(void)
+{
+	struct link link = { 0 };
+	struct happened request = drop(&link);
+	unsigned (*tell_ids)(int, int), (*event_cnt)(int), told;
+	void *lib = dlopen("librdmacm.so.1", RTLD_NOW);
+
+	*(void **) &tell_ids = dlsym(lib, "sv_test_tell_ids");
+	*(void **) &event_cnt = dlsym(lib, "sv_test_event_cnt");
+	told = tell_ids(RDMA_CM_EVENT_ADDR_CHANGE, 0);
+	MUST_BE(told == 2);		/* the listener, and the request of the endpoint that is closed */
+	MUST(end_open_ep(&link.a));
+	while (event_cnt(RDMA_CM_EVENT_ADDR_CHANGE) < told) {
+		uint32_t event;
+
+		fi_cq_read(link.a.cq, NULL, 0);
+		MUST_FAIL(fi_eq_read(link.pep_eq, &event, NULL, 0, 0), FI_EAGAIN);
+	}
+	MUST_BE(!waits());
+	MUST(fi_reject(link.pep, request.info->handle, NULL, 0));
+	fi_freeinfo(request.info);
+	MUST_BE(!waits());
+	link_close(&link);
+	MUST_BE(!waits());
+}
+
 /* Another connection of the same queues comes and goes meanwhile. */
 static void others_go_on(void)
 {
@@ -91,6 +119,7 @@ static void nobody_answers(void)
 static const struct vcase cases[] = {
 	{ "rejected after the close", IWARP, rejected, NULL },
 	{ "accepted after the close", IWARP, accepted, NULL },
+	{ "the address changes meanwhile", IWARP, address_changes, NULL },
 	{ "another connection meanwhile", IWARP, others_go_on, NULL },
 	{ "nobody answers", IWARP, nobody_answers, NULL },
 };
