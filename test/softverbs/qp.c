@@ -102,7 +102,7 @@ static bool take_packets(struct sv_qp *qp, int most)
 	uint64_t id = src->id;
 	int i;
 
-	for (i = 0; i < most && src->id == id; i++) {
+	for (i = 0; i < most && src->id == id && !(qp->tgt && sv_xrc_busy(qp)); i++) {
 		struct sv_pkt pkt;
 		ssize_t len = recv(src->fd, packet_room, sizeof(packet_room), MSG_DONTWAIT);
 
@@ -191,6 +191,19 @@ void sv_qp_break_all(struct sv_context *ctx)
 		sv_qp_error(qp);
 		sv_async(qp->qp.context, IBV_EVENT_QP_FATAL, &qp->qp);
 	}
+}
+
+struct sv_qp *sv_qp_find(uint32_t qpn)
+{
+	struct fab_list *link;
+
+	fab_list_for_each(&qps, link) {
+		struct sv_qp *qp = fab_container(link, struct sv_qp, link);
+
+		if (qp->qp.qp_num == qpn)
+			return qp;
+	}
+	return NULL;
 }
 
 struct ibv_qp *sv_test_qp_at(unsigned index)
@@ -283,7 +296,7 @@ struct ibv_qp *sv_create_qp_ex(struct ibv_context *context, struct ibv_qp_init_a
 		goto free_qp;
 	qp->src.ready = qp_ready;
 	qp->xrcd = attr->qp_type == IBV_QPT_XRC_RECV ? attr->xrcd : NULL;
-	ret = qp->xrcd ? sv_xrc_qp_init(qp) : sv_source_add(&qp->src, EPOLLIN);
+	ret = qp->xrcd ? sv_xrc_qp_init(qp, -1) : sv_source_add(&qp->src, EPOLLIN);
 	if (ret)
 		goto close_fd;
 	hold_parts(qp, 1);
@@ -313,7 +326,7 @@ struct ibv_qp *ibv_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr)
 	return qp;
 }
 
-struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open_attr *attr, int fd,
+struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open_attr *attr, int fd, int progress_fd,
 			   const struct sv_pkt *opened)
 {
 	struct sv_qp *qp = calloc(1, sizeof(*qp));
@@ -336,7 +349,7 @@ struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open
 	sv_lock();
 	ret = alloc_queues(qp);
 	if (!ret)
-		ret = sv_xrc_qp_init(qp);
+		ret = sv_xrc_qp_init(qp, progress_fd);
 	if (!ret)
 		hold_parts(qp, 1);
 	sv_unlock();
@@ -345,6 +358,7 @@ struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open
 	qp_free(qp);
 close_fd:
 	close(fd);
+	close(progress_fd);
 	errno = ret;
 	return NULL;
 }

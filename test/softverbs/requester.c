@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The sending side: work requests leave in order, are answered in order, and complete in order. A message's number is
- * its index in the queue. "Receiver not ready" goes back to the message that met it, after a pause.
- *
- * RC keeps as many messages under way as are posted. XRC has one at a time: its messages go to receive queues of
- * several processes, and going back behind one that another process took already would deliver that twice.
+ * its index in the queue. As many are under way as are posted. "Receiver not ready" goes back to the message that met
+ * it, after a pause; the responder takes none of those behind it before it comes again.
  */
 #include "sv.h"
 #include <errno.h>
@@ -226,8 +224,6 @@ static bool may_send(struct sv_qp *qp)
 {
 	if (qp->qp.state != IBV_QPS_RTS || qp->blocked || qp->next == qp->tail)
 		return false;
-	if (qp->qp.qp_type == IBV_QPT_XRC_SEND && qp->next != qp->head)
-		return false;
 	return !fenced(qp, wqe_at(qp, qp->next));
 }
 
@@ -236,6 +232,13 @@ static void watch(struct sv_qp *qp)
 	qp->asked_ns = sv_now_ns();
 	if (fab_list_empty(&qp->watch.link))
 		sv_timer_start(&qp->watch, PROBE_NS);
+}
+
+static _Atomic unsigned most_under_way;
+
+unsigned sv_test_most_under_way(void)
+{
+	return most_under_way;
 }
 
 void sv_req_push(struct sv_qp *qp)
@@ -257,6 +260,8 @@ void sv_req_push(struct sv_qp *qp)
 		if (send_message(qp, wqe))
 			return;
 		qp->next++;
+		if (qp->next - qp->head > most_under_way)
+			most_under_way = qp->next - qp->head;
 		watch(qp);
 	}
 }

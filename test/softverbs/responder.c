@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 
 #define RESUME_NS	200000ull	/* before a full socket is tried again */
+#define UNTOLD_MAX	5000		/* no process has the target any more */
 #define LEAVE_NS	5000000000ull	/* for what a full socket holds up, when its queue pair is destroyed */
 
 /* Whom a request concerns: the parts that RC takes from its queue pair and XRC from the shared receive queue. */
@@ -329,13 +330,21 @@ static struct sv_inbound *inbound_of(struct sv_srq *srq, const struct sv_pkt *pk
 	return in;
 }
 
-/* Send what an XRC SRQ has to answer; what meets a full socket is tried again soon. */
+/* Send an answer of an XRC SRQ, and tell who reads for the target that it has left. False: not yet. */
+static bool reply_srq(struct sv_srq *srq, struct sv_reply *reply)
+{
+	if (!reply->untold && send_reply(NULL, srq->src.fd, reply) == EAGAIN)
+		return false;
+	return sv_xrc_answered(srq->src.fd, &reply->pkt) || reply->untold++ == UNTOLD_MAX;
+}
+
+/* Send what an XRC SRQ has to answer; what cannot leave is tried again soon. */
 static void push_srq(struct sv_srq *srq)
 {
 	while (!fab_list_empty(&srq->replies)) {
 		struct sv_reply *reply = fab_container(srq->replies.next, struct sv_reply, link);
 
-		if (send_reply(NULL, srq->src.fd, reply) == EAGAIN) {
+		if (!reply_srq(srq, reply)) {
 			sv_timer_start(&srq->resume, RESUME_NS);
 			return;
 		}

@@ -130,6 +130,8 @@ void sv_test_event_of(enum ibv_event_type type, void *element);
 struct ibv_qp *sv_test_qp_at(unsigned index);
 /* How often requests of the process have met no receive, and are to be sent again. */
 unsigned sv_test_rnr_cnt(void);
+/* How many requests of a queue pair have been under way at a time, at most. */
+unsigned sv_test_most_under_way(void);
 /* How many requests the process has posted to its send queues. */
 unsigned sv_test_post_cnt(void);
 /* How often it has called ibv_post_send(): a device is rung once in each. */
@@ -274,6 +276,7 @@ struct sv_reply {
 	struct fab_list link;
 	struct sv_pkt pkt;
 	uint8_t data[8];		/* of an atomic */
+	unsigned untold;		/* XRC: it has left, and the holder of the target could so often not be told */
 	/* of a read: where from, checked again for each packet; what of it has left is pkt.offset */
 	struct ibv_pd *pd;
 	uint64_t raddr;
@@ -378,12 +381,18 @@ void sv_ud_arrived(struct sv_qp *qp, const struct sv_pkt *pkt, const uint8_t *pa
 /* A packet for a target queue pair that this process reads: to its SRQ, here or elsewhere. */
 void sv_xrc_arrived(struct sv_qp *qp, struct sv_pkt *pkt, uint8_t *payload);
 int sv_xrc_srq_init(struct sv_srq *srq);	/* number and socket; 0 or an errno */
-int sv_xrc_qp_init(struct sv_qp *qp);		/* of a target: holder or listener; 0 or an errno */
+/* Of a target: of this process, or (progress_fd, taken over) of another one. 0 or an errno. */
+int sv_xrc_qp_init(struct sv_qp *qp, int progress_fd);
+bool sv_xrc_busy(const struct sv_qp *qp);	/* of a target, not in RESET: nothing is to be read for it */
+/* An answer of an SRQ, whose socket is fd, has left: tell the holder of the target. False: nobody is the holder now, or
+ * there is no room. */
+bool sv_xrc_answered(int fd, const struct sv_pkt *answer);
 void sv_xrc_qp_begin(struct sv_qp *qp);		/* it goes to INIT: what arrives is read from now on */
 void sv_xrc_qp_fini(struct sv_qp *qp);
-/* qp.c: a target queue pair of another process, whose socket is fd (owned from now on). NULL: errno. */
-struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open_attr *attr, int fd,
+/* qp.c: a target queue pair of another process, whose socket and progress these are (taken over). NULL: errno. */
+struct ibv_qp *sv_qp_share(struct ibv_context *context, const struct ibv_qp_open_attr *attr, int fd, int progress_fd,
 			   const struct sv_pkt *opened);
+struct sv_qp *sv_qp_find(uint32_t qpn);		/* qp.c: of this process, or NULL; lock held */
 void sv_xrcd_hold(struct ibv_xrcd *xrcd);
 void sv_xrcd_drop(struct ibv_xrcd *xrcd);
 

@@ -24,7 +24,8 @@ enum sv_op {
 	SV_DATAGRAM,			/* UD */
 	SV_PROBE,			/* are you there? never answered: the socket tells */
 	SV_OPEN,			/* give me the socket of this target queue pair (xrc.c) */
-	SV_OPENED,			/* here it is, with the descriptor as ancillary data */
+	SV_OPENED,			/* here it is, with its descriptors as ancillary data */
+	SV_ANSWERED,			/* to the holder of a target queue pair: the answer to msn has left (status) */
 };
 
 enum {

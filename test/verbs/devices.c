@@ -191,6 +191,44 @@ static void closes_unread(void)
 	link_close(&link);
 }
 
+/* A message of an initiator finds no receive: those behind it wait, for whichever queue they are, and come in order
+ * when there is one. */
+static void all_wait_for_a_receive(void)
+{
+	unsigned (*rnr_cnt)(void), (*most_under_way)(void), before;
+	struct fi_cq_data_entry entry;
+	struct link link = { 0 };
+	struct more more = { 0 };
+
+	link_open(&link);
+	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
+	more_open(&link, &more);
+	rnr_cnt = stand_in("sv_test_rnr_cnt");
+	most_under_way = stand_in("sv_test_most_under_way");
+	for (int i = 1; i < 5; i++)
+		MUST(fi_recv(more.b.ep, link.b.room + i * PART, PART, fi_mr_desc(link.b.mr), 0, NULL));
+	for (int i = 0; i < 5; i++) {
+		memset(link.a.room + i * PART, 'a' + i, PART);
+		MUST(fi_send(i ? more.a.ep : link.a.ep, link.a.room + i * PART, PART, fi_mr_desc(link.a.mr), 0, NULL));
+	}
+	before = rnr_cnt();
+	while (rnr_cnt() < before + 3)
+		MUST_FAIL(fi_cq_read(more.b.cq, &entry, 1), FI_EAGAIN);
+	MUST_BE(most_under_way() >= 5);
+	MUST_FAIL(fi_cq_read(more.b.cq, &entry, 1), FI_EAGAIN);
+	MUST(fi_recv(link.b.ep, link.b.room, PART, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	for (int i = 1; i < 5; i++) {
+		MUST_BE(!one_comp(&more.a));
+		MUST_BE(!one_comp(&more.b));
+	}
+	for (int i = 0; i < 5 * PART; i++)
+		MUST_BE(link.b.room[i] == 'a' + i / PART);
+	more_close(&more);
+	link_close(&link);
+}
+
 /* A poll fails once: nothing ends. */
 static void poll_fails(void)
 {
@@ -766,6 +804,7 @@ static const struct vcase cases[] = {
 	{ "cxgb4 connects to itself", DEVICE("cxgb4"), connects, NULL },
 	{ "mlx5: an XRC endpoint closes with a message unread", XRC DEVICE("mlx5"), closes_unread, NULL },
 	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
+	{ "messages of an XRC initiator wait behind one that finds no receive", XRC, all_wait_for_a_receive, NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "requests cannot be posted", NULL, posts_fail, NULL },
@@ -779,7 +818,8 @@ static const struct vcase cases[] = {
 	  "device soft0 has not flushed its queues" },
 	{ "a program's own asynchronous events", NO_EVENTS, events_are_the_programs, NULL },
 	{ "a program's own asynchronous events, XRC", XRC NO_EVENTS, events_are_the_programs, NULL },
-	{ "many queue pairs fail at once, and no event is read", NO_EVENTS, many_fail, NULL },
+	{ "many queue pairs fail at once, and no event is read", NO_EVENTS " FI_VERBS_KEEPALIVE_INTERVAL=200",
+	  many_fail, NULL },
 	{ "fifty endpoints complete to one queue", NULL, many_in_one_queue, NULL },
 	{ "fifty endpoints, XRC", XRC, many_in_one_queue, NULL },
 	{ "fifty endpoints where queues cannot grow", "SOFTVERBS_LIMITS=no_resize_cq=1", many_where_queues_are_fixed,

@@ -7,7 +7,8 @@
  *
  * Prints "ready" when ROUNDS messages have gone each way over every connection, "error TEXT" and status 1 otherwise.
  * Each further line is a number of peers that will be gone; then the same again with the others. With NODE_SHARED in
- * the environment, the endpoints receive by a shared context.
+ * the environment, the endpoints receive by a shared context. NODE_BURST is how many messages a peer may be ahead of
+ * the other, which has a receive for one; default 1.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -48,7 +49,7 @@ static struct fi_info *info;
 static struct peer peers[PEERS_MAX];
 static char room[(PEERS_MAX * 2 + SHARED) * LEN];
 static struct fid_ep *shared;		/* NULL: each endpoint has receives of its own */
-static unsigned peer_cnt, rounds;
+static unsigned peer_cnt, rounds, burst = 1;
 
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *fmt, ...)
 {
@@ -82,7 +83,8 @@ static void send_next(struct peer *p)
 
 	memset(p->buf, 'a' + p->sent % 26, LEN);
 	do {
-		ret = fi_send(p->ep, p->buf, LEN, fi_mr_desc(mr), 0, p);
+		ret = burst > 1 ? fi_inject(p->ep, p->buf, LEN, 0) :
+				  fi_send(p->ep, p->buf, LEN, fi_mr_desc(mr), 0, p);
 		if (ret == -FI_EAGAIN)
 			fi_cq_read(cq, NULL, 0);
 	} while (ret == -FI_EAGAIN);
@@ -90,11 +92,11 @@ static void send_next(struct peer *p)
 	p->sent++;
 }
 
-/* One message more than came, as far as the rounds go; a message may come before the news that there is a
+/* One message more than came, or a burst, as far as the rounds go; a message may come before the news that there is a
  * connection. */
 static void send_due(struct peer *p)
 {
-	while (p->up && p->sent < rounds && p->sent <= p->got)
+	while (p->up && p->sent < rounds && p->sent < p->got + burst)
 		send_next(p);
 }
 
@@ -304,6 +306,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	rounds = (unsigned) atoi(argv[2]);
 	incoming = (unsigned) atoi(argv[3]);
+	if (getenv("NODE_BURST"))
+		burst = (unsigned) atoi(getenv("NODE_BURST"));
 	setup(argv[1]);
 	if (!fgets(line, sizeof(line), stdin))
 		die("nobody to connect to");
