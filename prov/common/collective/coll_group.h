@@ -102,7 +102,7 @@ struct fab_coll_news {
 	fi_addr_t peer;
 	int err;			/* a positive FI_E* */
 	enum fab_news_state state;
-	bool pressed;			/* fab_coll_untold() has had it sent again */
+	uint8_t presses;		/* how often fab_coll_untold() has had it sent again */
 };
 
 struct fab_coll {

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: BSD-2-Clause OR GPL-2.0-only */
 /*
  * The news that a group has failed, for each neighbour that has to know. A member that waits for another one has, or
- * makes, a connection to it. If it saw that connection end, it fails by itself. So news that may have been lost goes
- * with the next connection to the neighbour, whichever end makes that. News outlives its group.
+ * makes, a connection to it, and fails if it sees that end. So news that may have been lost goes with the next
+ * connection to the neighbour, whichever end makes that. News outlives its group.
  *
  *   DUE --net->abort--> SENT --the connection is lost, or there was none--> LOST --a connection is made--> DUE
  */
 #include "common/collective/coll_group.h"
+
+#define PRESSES_MAX	8		/* connections that this end makes for a piece of news, beyond the first */
 
 void fab_coll_tell(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
 {
@@ -66,9 +68,10 @@ void fab_coll_untold(struct fab_coll *coll, fi_addr_t peer, uint64_t tag)
 		    (news->state != FAB_NEWS_SENT && news->state != FAB_NEWS_LOST))
 			continue;
 		news->state = FAB_NEWS_LOST;
-		if (!news->pressed)
-			now_due(coll, news);
-		news->pressed = true;
+		if (news->presses == PRESSES_MAX)
+			continue;
+		news->presses++;
+		now_due(coll, news);
 	}
 }
 

@@ -70,9 +70,9 @@ void fab_coll_fini(struct fab_ep *ep);
 
 /* The connection to a peer has ended with err (a positive FI_E*). */
 void fab_coll_lost(struct fab_coll *coll, fi_addr_t peer, int err);
-/* What net->abort() has sent to a peer with this tag was lost with the connection. It is sent once more at once, which
- * makes a connection: one that fails may take others along, as over XRC, and the peer may wait for members that know
- * nothing, either. Called at the end of the message, also from within another's. */
+/* What net->abort() has sent to a peer with this tag was lost with the connection. It is sent again at once, eight
+ * times at most, which makes a connection: one that fails may take others along, as over XRC, and the peer may wait for
+ * members that know nothing, either. Called at the end of the message, also from within another's. */
 void fab_coll_untold(struct fab_coll *coll, fi_addr_t peer, uint64_t tag);
 /* There is a connection with a peer, which gets the news that may have been lost. life: the number of its process,
  * another one for each; not 0. A group of which an earlier process at this address is a member fails. */
