@@ -176,16 +176,16 @@ int sv_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv
 	return ret;
 }
 
-/* A message comes while its queue is destroyed: nobody will know whose it is. */
+/* So many messages come while their queue is destroyed: nobody will know whose they are. */
 static void comes_late(struct sv_srq *srq)
 {
 	struct sv_cqe cqe = { .xrc_srq = srq };
 	struct sv_rqe rqe;
 
-	if (!sv_limit("stale_srq", 0) || !sv_rq_take(&srq->rq, &rqe))
-		return;
-	cqe.wc.wr_id = rqe.wr_id;
-	sv_cq_push_entry(srq->cq, &cqe, false);
+	for (uint64_t i = 0; i < sv_limit("stale_srq", 0) && sv_rq_take(&srq->rq, &rqe); i++) {
+		cqe.wc.wr_id = rqe.wr_id;
+		sv_cq_push_entry(srq->cq, &cqe, false);
+	}
 }
 
 int ibv_destroy_srq(struct ibv_srq *ibv_srq)

@@ -405,6 +405,28 @@ static void peer_is_idle(void)
 	end_close(&link.a);
 }
 
+static unsigned posted(void)
+{
+	unsigned (*post_cnt)(void);
+
+	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
+	MUST_BE(post_cnt);
+	return post_cnt();
+}
+
+/* An engine with more endpoints than are probed: an idle connection costs nothing. */
+static void crowd_is_not_probed(void)
+{
+	struct link link = { 0 };
+	unsigned before;
+
+	link_open(&link);
+	before = posted();
+	idle(&link, 200);
+	MUST_BE(posted() == before);
+	link_close(&link);
+}
+
 #define FULL		7		/* operations outstanding; with the probe, all entries of the ring are taken */
 #define AWAITED		2		/* of these, with a completion */
 
@@ -446,15 +468,12 @@ static void fill(struct link *link, int *mark)
 /* The same, and wait for the probe. */
 static void fill_and_probe(struct link *link, int *mark)
 {
-	unsigned (*post_cnt)(void);
 	unsigned before;
 
-	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
-	MUST_BE(post_cnt);
 	connect_selective(link);
-	before = post_cnt();
+	before = posted();
 	fill(link, mark);
-	while (post_cnt() == before + FULL)
+	while (posted() == before + FULL)
 		fi_cq_read(link->a.cq, NULL, 0);
 	MUST_BE(left(&link->a) == 0);
 }
@@ -575,6 +594,8 @@ static const struct vcase cases[] = {
 	{ "a peer that posts no receive is given up where nobody probes",
 	  "FI_VERBS_KEEPALIVE_INTERVAL=0 FI_VERBS_STALL_TIMEOUT=200", full_queue_is_given_up,
 	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
+	{ "a crowd is not probed", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_KEEPALIVE_PEERS=0", crowd_is_not_probed,
+	  NULL },
 	{ "a probe that the device refuses", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=100",
 	  refused_probe_ends_nothing, NULL },
 	{ "a probe behind a full queue", "FI_VERBS_KEEPALIVE_INTERVAL=20", full_queue_is_probed, NULL },

@@ -162,9 +162,9 @@ static void connects(void)
 
 /* ---- failures ---- */
 
-/* An endpoint closes that has an unread message, and another message comes while it does. A message for an endpoint of
- * the same completion queue came just before. */
-static void closes_unread(void)
+/* An endpoint with so many receives closes. It has an unread message, and others come while it closes. A message for an
+ * endpoint of the same completion queue came just before. */
+static void closes_with(int receives)
 {
 	struct link link = { 0 };
 	struct more more = { 0 };
@@ -172,7 +172,7 @@ static void closes_unread(void)
 	link_open(&link);
 	MUST_BE(link.a.info->ep_attr->protocol == FI_PROTO_RDMA_CM_IB_XRC);
 	more_open(&link, &more);
-	for (int i = 0; i < 4; i++)
+	for (int i = 0; i < receives; i++)
 		MUST(fi_recv(more.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
 	MUST(fi_recv(link.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
 	MUST(fi_send(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
@@ -184,11 +184,22 @@ static void closes_unread(void)
 	more.b.ep = NULL;
 	MUST_BE(!await_comp(&link, &link.b, NULL));
 	MUST_BE(!one_comp(&more.b));
-	for (int i = 0; i < 3; i++)
+	for (int i = 1; i < receives; i++)
 		MUST_BE(one_comp(&more.b) == FI_ECANCELED);
 	link_send(&link, link.a.room, fi_mr_desc(link.a.mr), MSG_LEN);
 	more_close(&more);
 	link_close(&link);
+}
+
+static void closes_unread(void)
+{
+	closes_with(4);
+}
+
+/* More polls fail than a queue that works may have in a row. */
+static void closes_in_a_storm(void)
+{
+	closes_with(60);
 }
 
 /* A message of an initiator finds no receive: those behind it wait, for whichever queue they are, and come in order
@@ -803,6 +814,8 @@ static const struct vcase cases[] = {
 	{ "mlx4 connects to itself, XRC", XRC DEVICE("mlx4"), connects, NULL },
 	{ "cxgb4 connects to itself", DEVICE("cxgb4"), connects, NULL },
 	{ "mlx5: an XRC endpoint closes with a message unread", XRC DEVICE("mlx5"), closes_unread, NULL },
+	{ "mlx5: an XRC endpoint closes while many messages come", XRC DEVICE("mlx5") " SOFTVERBS_LIMITS=stale_srq=50",
+	  closes_in_a_storm, NULL },
 	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
 	{ "messages of an XRC initiator wait behind one that finds no receive", XRC, all_wait_for_a_receive, NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
