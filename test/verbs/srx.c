@@ -156,6 +156,43 @@ static void queue_fails(void)
 	link_close(&link);
 }
 
+#define LONG_QUEUE	1100	/* operations: more than the first completion queue has room for */
+
+/* An endpoint's queue pair completes to one completion queue, and its receives, which are the context's, to another.
+ * That one breaks: the endpoint ends, which is told. */
+static void completions_fail(void)
+{
+	void (*tell_of)(enum ibv_event_type type, void *object);
+	struct ibv_qp *(*qp_at)(unsigned), *qp;
+	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
+	struct link link = { 0 };
+	struct fi_info *info;
+	struct fid_ep *srx;
+	unsigned i = 0;
+
+	*(void **) &tell_of = dlsym(soft, "sv_test_event_of");
+	*(void **) &qp_at = dlsym(soft, "sv_test_qp_at");
+	MUST_BE(tell_of && qp_at);
+	link_listen(&link);
+	srx = srx_open(&link.b);
+	info = link_request(&link).info;
+	info->tx_attr->size = LONG_QUEUE;
+	MUST(accept_shared(&link, srx, NULL, info));
+	MUST_BE(await_event(&link, link.a.eq).event == FI_CONNECTED);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
+	send_one(&link);
+	while ((qp = qp_at(i)) && !qp->srq)
+		i++;
+	MUST_BE(qp && qp->send_cq != qp->recv_cq);
+	tell_of(IBV_EVENT_CQ_ERR, qp->recv_cq);
+	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
+	MUST_BE(await_event(&link, link.a.eq).event == FI_SHUTDOWN);
+	MUST(fi_close(&link.b.ep->fid));
+	link.b.ep = NULL;
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
 /* The same as await_comp(), without a pass of the other end. */
 static void await_sent(struct end *end)
 {
@@ -284,6 +321,8 @@ static const struct vcase cases[] = {
 	{ "an endpoint closes: what its device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", closed_first, NULL },
 	{ "a peer closes: what the device had taken ends", "SOFTVERBS_LIMITS=last_wqe=50", peer_closed_first, NULL },
 	{ "the context's queue fails", NULL, queue_fails, "device soft0: a shared receive queue has failed" },
+	{ "the completion queue of the context fails", "SOFTVERBS_LIMITS=no_resize_cq=1", completions_fail,
+	  "device soft0: a completion queue is broken" },
 	{ "a device that never tells is not waited for", "SOFTVERBS_LIMITS=no_last_wqe=1", never_told,
 	  "device soft0 has not reported the last shared receive" },
 	{ "a completion names its endpoint", NULL, names_endpoint, NULL },
