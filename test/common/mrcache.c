@@ -162,6 +162,40 @@ static void eviction_during_a_registration_leaves_the_page_watched(void **state)
 	assert_false(use(1));
 }
 
+/* ---- bounds ---- */
+
+static void least_recently_used_makes_room(void **state)
+{
+	(void) state;
+	open_with(2);
+	NEED_MONITOR();
+	assert_false(use(1));
+	assert_true(use(0));
+	assert_false(use(2));
+	assert_int_equal(live, 2);
+	assert_true(use(0));
+	assert_false(use(1));
+	assert_int_equal(live, 2);
+}
+
+/* What is in use stays, and what finds no room is registered for its user alone. */
+static void registration_in_use_is_not_evicted(void **state)
+{
+	struct fab_pin *pin, *other;
+
+	(void) state;
+	open_with(1);
+	NEED_MONITOR();
+	assert_int_equal(fab_mrc_get(&cache, buf(0), PART, 1, &pin), 0);
+	assert_int_equal(fab_mrc_get(&cache, buf(1), PART, 1, &other), 0);
+	assert_int_equal(live, 2);
+	assert_true(fab_mrc_put(&cache, other));
+	fab_mrc_reap(&cache);
+	assert_int_equal(live, 1);
+	assert_false(fab_mrc_put(&cache, pin));
+	assert_true(use(0));
+}
+
 /* ---- changes ---- */
 
 /* Memory that changes while it is registered is not found again; that of others does not matter. */
@@ -268,6 +302,8 @@ int main(void)
 		CASE(neighbour_that_makes_room_leaves_the_page_watched),
 		CASE(neighbour_that_is_given_up_leaves_the_page_watched),
 		CASE(eviction_during_a_registration_leaves_the_page_watched),
+		CASE(least_recently_used_makes_room),
+		CASE(registration_in_use_is_not_evicted),
 		CASE(change_during_a_registration_is_noticed),
 		CASE(change_elsewhere_does_not_matter),
 		CASE(imported_monitor_watches_what_is_cached),

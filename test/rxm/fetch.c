@@ -166,6 +166,38 @@ static void connection_works(void)
 	assert_int_equal(failed_a + failed_b, 0);
 }
 
+/* The call that sends registers without the lock: b's message comes to a meanwhile. */
+static void send_to_who_registers(const void *addr)
+{
+	unsigned received = a.done + 1;
+	char byte = 1;
+
+	(void) addr;
+	before_registration = NULL;
+	OK((int) fi_send(b.ep, &byte, 1, NULL, b.peer, NULL));
+	until_seen(a.done == received);
+}
+
+static void sender_makes_progress_during_a_registration(void **state)
+{
+	unsigned before = b.done;
+	uint8_t *other = map();
+	char byte;
+
+	(void) state;
+	OK((int) fi_recv(a.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, NULL));
+	before_registration = send_to_who_registers;
+	OK((int) fi_tsend(a.ep, other, LEN, NULL, a.peer, 2, NULL));
+	assert_null(before_registration);
+	receive();
+	/* and its own message */
+	until_seen(b.done == before + 2);
+	OK((int) fi_trecv(b.ep, to, LEN, NULL, b.peer, 2, 0, NULL));
+	until_seen(b.done == before + 3);
+	assert_memory_equal(to, other, LEN);
+	munmap(other, LEN);
+}
+
 /* The fourth chunk, while three are read, so that the cache has none to give up. Both ends learn of it, once, and the
  * connection stays. */
 static void memory_that_cannot_be_registered_fails_the_message(void **state)
@@ -334,6 +366,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(chunks_are_registered_while_others_are_read),
+		CASE(sender_makes_progress_during_a_registration),
 		CASE(memory_that_cannot_be_registered_fails_the_message),
 		CASE(sender_that_closes_fails_the_receive),
 		CASE(receiver_that_closes_fails_the_send),
