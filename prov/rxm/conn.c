@@ -218,20 +218,9 @@ void rxm_conn_broken(struct rxm_conn *conn, const char *what)
 	rxm_conn_fail(conn, FI_EPROTO, "the peer broke the protocol");
 }
 
-/* Make a connection: an enabled endpoint below, opened with info and the traffic class of the peer's endpoint, and
- * posted buffers. NULL on failure, which is logged; the error is in *err. */
-static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
+static void conn_init(struct rxm_conn *conn, struct rxm_peer *peer)
 {
-	struct rxm_ep *ep = peer->ep;
-	struct rxm_conn *conn = calloc(1, sizeof(*conn));
-	const char *step;
-
-	*err = -FI_ENOMEM;
-	if (!conn || ep->poller->eq_lost || ep->poller->lost) {
-		free(conn);
-		return NULL;
-	}
-	conn->ep = ep;
+	conn->ep = peer->ep;
 	conn->peer = peer;
 	conn->stats = peer->stats;
 	fab_list_init(&conn->txq);
@@ -245,34 +234,78 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	fab_list_init(&conn->posted);
 	fab_list_init(&conn->held);
 	conn->deadline_ns = fab_now_ns() + (uint64_t) rxm_params.connect_timeout_ms * MS;
+}
+
+/* Open the endpoint below, with its receives. 0, or -FI_E* of *step; the endpoint is there if conn->below is. */
+static int open_below(struct rxm_conn *conn, struct fi_info *info, const char **step)
+{
+	struct rxm_ep *ep = conn->ep;
+	struct rxm_poller *poller = ep->poller;
+	int ret;
+
 	info->tx_attr->tclass = ep->base.info->tx_attr->tclass;
 	if (info->tx_attr->tclass == FI_TC_UNSPEC)
 		info->tx_attr->tclass = ep->base.domain->attr.tclass;
-	info->ep_attr->rx_ctx_cnt = ep->poller->srx ? FI_SHARED_CONTEXT : 1;
-	step = "fi_endpoint";
-	*err = fi_endpoint(ep->domain->below, info, &conn->below, conn);
-	if (*err)
-		goto free_conn;
-	step = "fi_ep_bind";
-	*err = fi_ep_bind(conn->below, &ep->poller->eq->fid, 0);
-	if (!*err)
-		*err = fi_ep_bind(conn->below, &ep->poller->cq->fid, FI_TRANSMIT | FI_RECV);
-	if (!*err && ep->poller->srx)
-		*err = fi_ep_bind(conn->below, &ep->poller->srx->fid, 0);
-	if (*err)
-		goto close_below;
-	if (ep->poller->srx) {
+	info->ep_attr->rx_ctx_cnt = poller->srx ? FI_SHARED_CONTEXT : 1;
+	*step = "fi_endpoint";
+	ret = fi_endpoint(ep->domain->below, info, &conn->below, conn);
+	if (ret)
+		return ret;
+	*step = "fi_ep_bind";
+	ret = fi_ep_bind(conn->below, &poller->eq->fid, 0);
+	if (!ret)
+		ret = fi_ep_bind(conn->below, &poller->cq->fid, FI_TRANSMIT | FI_RECV);
+	if (!ret && poller->srx)
+		ret = fi_ep_bind(conn->below, &poller->srx->fid, 0);
+	if (ret)
+		return ret;
+	if (poller->srx) {
 		conn->shares = true;
-		ep->poller->conn_cnt++;
+		poller->conn_cnt++;
 	}
-	step = "fi_enable";
-	*err = fi_enable(conn->below);
-	if (*err)
-		goto close_below;
-	step = "fi_recv";
-	*err = rxm_rx_post_all(conn);
-	if (*err)
-		goto close_below;
+	*step = "fi_enable";
+	ret = fi_enable(conn->below);
+	if (ret)
+		return ret;
+	*step = "fi_recv";
+	return rxm_rx_post_all(conn);
+}
+
+/* Undo open_below(), which has failed, and free the connection: later, where there is an endpoint below, since what was
+ * posted there may have completed already. */
+static void conn_give_up(struct rxm_conn *conn)
+{
+	if (!conn->below) {
+		free(conn);
+		return;
+	}
+	fi_close(&conn->below->fid);
+	conn->below = NULL;
+	conn->state = RXM_CONN_DOWN;
+	fab_list_add_tail(&conn->ep->poller->gone, &conn->link);
+}
+
+/* Make a connection: an enabled endpoint below, opened with info and the traffic class of the peer's endpoint, and
+ * posted buffers. NULL on failure, which is logged; the error is in *err. */
+static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, int *err)
+{
+	struct rxm_ep *ep = peer->ep;
+	struct rxm_conn *conn = calloc(1, sizeof(*conn));
+	const char *step;
+
+	*err = -FI_ENOMEM;
+	if (!conn || ep->poller->eq_lost || ep->poller->lost) {
+		free(conn);
+		return NULL;
+	}
+	conn_init(conn, peer);
+	*err = open_below(conn, info, &step);
+	if (*err) {
+		RXM_WARN(FI_LOG_EP_CTRL, "%s on the endpoint of the provider below, for a connection: %s\n", step,
+			 fi_strerror(-*err));
+		conn_give_up(conn);
+		return NULL;
+	}
 	fab_list_add_tail(&ep->conns, &conn->link);
 	ep->conn_cnt++;
 	rxm_conn_set_stranger(conn, peer->fi_addr == FI_ADDR_NOTAVAIL);
@@ -280,20 +313,6 @@ static struct rxm_conn *conn_new(struct rxm_peer *peer, struct fi_info *info, in
 	ep->poller->making++;
 	rxm_conn_watch(ep);
 	return conn;
-
-close_below:
-	fi_close(&conn->below->fid);
-free_conn:
-	RXM_WARN(FI_LOG_EP_CTRL, "%s on the endpoint of the provider below, for a connection: %s\n", step,
-		 fi_strerror(-*err));
-	/* requests posted on the endpoint below may have completed already */
-	if (conn->below) {
-		conn->state = RXM_CONN_DOWN;
-		fab_list_add_tail(&ep->poller->gone, &conn->link);
-	} else {
-		free(conn);
-	}
-	return NULL;
 }
 
 static void conn_up(struct rxm_conn *conn)

@@ -159,6 +159,39 @@ static uint8_t hmem_of(const void *desc)
 	return ((const struct rxm_mr *) desc)->hmem;
 }
 
+/* The memory of a region: a dma-buf, or memory of a device or of the host. Fills own, low and, for a dma-buf, full and
+ * iov, which full then points to. 0 or -FI_E*. */
+static int mr_take_memory(struct rxm_domain *domain, struct rxm_mr *own, uint64_t flags, struct fi_mr_attr *low,
+			  struct fi_mr_attr *full, struct iovec *iov)
+{
+	bool below = domain->mr_local && (flags & FI_MR_DMABUF);	/* it is the device's */
+	int ret = 0;
+
+	if (below)
+		ret = mr_take_dmabuf(domain, own, low, full, iov);
+	else if (flags & FI_MR_DMABUF)
+		ret = mr_of_dmabuf(&domain->base, low, full, iov);
+	if (!ret && !below && (domain->base.attr.caps & FI_HMEM))
+		ret = mr_take_device(domain, own, flags & ~FI_MR_DMABUF, low, full);
+	if (!ret && own->device)
+		note_device(domain);
+	return ret;
+}
+
+/* Give a region of prov/common our close, and our descriptor. */
+static void mr_adopt(struct rxm_domain *domain, struct fid_mr *mr, struct rxm_mr *own)
+{
+	pthread_mutex_lock(&domain->lock);
+	if (!domain->mr_close_base) {
+		domain->mr_fid_ops = *mr->fid.ops;
+		domain->mr_close_base = domain->mr_fid_ops.close;
+		domain->mr_fid_ops.close = mr_close;
+	}
+	pthread_mutex_unlock(&domain->lock);
+	mr->fid.ops = &domain->mr_fid_ops;
+	mr->mem_desc = own;
+}
+
 static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t flags, struct fid_mr **mr)
 {
 	struct rxm_domain *domain = fab_container(fid, struct rxm_domain, base.domain_fid.fid);
@@ -180,24 +213,10 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	own = calloc(1, sizeof(*own));
 	if (!own)
 		return -FI_ENOMEM;
-	if (dmabuf) {
-		ret = mr_take_dmabuf(domain, own, &low, &full, &iov);
-		if (ret)
-			goto free_own;
-		flags &= ~FI_MR_DMABUF;
-	} else if (flags & FI_MR_DMABUF) {
-		ret = mr_of_dmabuf(&domain->base, &low, &full, &iov);
-		flags &= ~FI_MR_DMABUF;
-		if (ret)
-			goto free_own;
-	}
-	if (!dmabuf && (domain->base.attr.caps & FI_HMEM)) {
-		ret = mr_take_device(domain, own, flags, &low, &full);
-		if (ret)
-			goto free_own;
-	}
-	if (own->device)
-		note_device(domain);
+	ret = mr_take_memory(domain, own, flags, &low, &full, &iov);
+	if (ret)
+		goto free_own;
+	flags &= ~FI_MR_DMABUF;
 	ret = fi_mr_regattr(domain->below, &low, dmabuf, &own->below);
 	if (ret)
 		goto close_offer;
@@ -211,15 +230,7 @@ static int mr_regattr(struct fid *fid, const struct fi_mr_attr *attr, uint64_t f
 	ret = fab_mr_ops.regattr(fid, &full, flags, mr);
 	if (ret)
 		goto close_below;
-	pthread_mutex_lock(&domain->lock);
-	if (!domain->mr_close_base) {
-		domain->mr_fid_ops = *(*mr)->fid.ops;
-		domain->mr_close_base = domain->mr_fid_ops.close;
-		domain->mr_fid_ops.close = mr_close;
-	}
-	pthread_mutex_unlock(&domain->lock);
-	(*mr)->fid.ops = &domain->mr_fid_ops;
-	(*mr)->mem_desc = own;
+	mr_adopt(domain, *mr, own);
 	return 0;
 
 close_below:
