@@ -3,6 +3,7 @@
 
 #include <rdma/fi_errno.h>
 #include "base/bits.h"
+#include "base/clock.h"
 #include "verbs/kind.h"
 
 #define MS		1000000ULL
@@ -28,11 +29,22 @@ static void post_probe(struct vrb_ep *ep, uint64_t now_ns)
 	conn->alive.posted_ns = now_ns;
 }
 
+/* True if the end of the last request is not reported, or there is none. */
+static bool is_unknown(const struct vrb_ep *ep)
+{
+	return ep->tx_tail == ep->tx_head || ep->tx_quiet;
+}
+
+void vrb_alive_ask(struct vrb_ep *ep)
+{
+	if (ep->kind->probes(ep) && is_unknown(ep))
+		post_probe(ep, fab_now_ns());
+}
+
 void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 {
 	struct vrb_alive *alive = &vrb_conn_of(ep)->alive;
 	uint32_t cnt = ep->tx_tail - ep->tx_head;
-	bool unknown = !cnt || ep->tx_quiet;	/* the last request is not reported */
 	bool waits = cnt > ep->tx_quiet;	/* one that is reported has not completed */
 	bool stalls;
 
@@ -45,7 +57,7 @@ void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe)
 		alive->moved_ns = now_ns;
 	alive->head = ep->tx_head;
 	alive->tail = ep->tx_tail;
-	if (probe && unknown && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
+	if (probe && is_unknown(ep) && now_ns - alive->posted_ns >= (uint64_t) vrb_params.keepalive_ms * MS)
 		post_probe(ep, now_ns);
 	else if (stalls && waits && now_ns - alive->moved_ns >= (uint64_t) vrb_params.stall_ms * MS)
 		vrb_cm_silent(ep, FI_ETIMEDOUT, "the peer has posted no receive within the time limit "

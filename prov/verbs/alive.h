@@ -25,4 +25,7 @@ uint64_t vrb_alive_period_ns(void);
  * connection if its requests have waited too long (FI_VERBS_STALL_TIMEOUT). Lock held. */
 void vrb_alive_look(struct vrb_ep *ep, uint64_t now_ns, bool probe);
 
+/* The peer may be gone: find out, if no outstanding request tells. Lock held. */
+void vrb_alive_ask(struct vrb_ep *ep);
+
 #endif

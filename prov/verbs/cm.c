@@ -237,6 +237,16 @@ static void on_error(struct vrb_ep *ep, const struct rdma_cm_event *event)
 		vrb_cm_refused(ep, err, event, rdma_event_str(event->event));
 }
 
+/* A kernel also says so of a connection over RoCE, when the hardware address behind the peer's IP address is another
+ * one (Linux 6.0). The queue pair keeps the old one, which may lead nowhere. */
+static void on_unreachable(struct vrb_ep *ep, const struct rdma_cm_event *event)
+{
+	if (ep->state == VRB_EP_CONNECTED)
+		vrb_alive_ask(ep);
+	else
+		on_error(ep, event);
+}
+
 /* There is no address or route. If that is for lack of an answer, question or answer may have been lost: kernels before
  * 5.13 ask the subnet manager once. */
 static void on_unresolved(struct vrb_ep *ep, const struct rdma_cm_event *event)
@@ -301,7 +311,7 @@ static void (*const handlers[])(struct vrb_ep *ep, const struct rdma_cm_event *e
 	[RDMA_CM_EVENT_ROUTE_RESOLVED] = on_route,
 	[RDMA_CM_EVENT_ROUTE_ERROR] = on_unresolved,
 	[RDMA_CM_EVENT_CONNECT_ERROR] = on_error,
-	[RDMA_CM_EVENT_UNREACHABLE] = on_error,
+	[RDMA_CM_EVENT_UNREACHABLE] = on_unreachable,
 	[RDMA_CM_EVENT_REJECTED] = on_error,
 	[RDMA_CM_EVENT_ESTABLISHED] = on_established,
 	[RDMA_CM_EVENT_DISCONNECTED] = on_disconnected,

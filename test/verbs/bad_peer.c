@@ -6,6 +6,7 @@
 #include "link.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -14,6 +15,7 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <rdma/rdma_cma.h>
 
 #define NAME_LEN	16		/* of a struct sockaddr_in */
 
@@ -65,6 +67,15 @@ static void kill_other(void)
 {
 	MUST_BE(!kill(other.pid, SIGKILL));
 	MUST_BE(waitpid(other.pid, NULL, 0) == other.pid);
+}
+
+/* As if it had lost its power: when this returns, nothing of it runs any more. */
+static void stop_other(void)
+{
+	int status;
+
+	MUST_BE(!kill(other.pid, SIGSTOP));
+	MUST_BE(waitpid(other.pid, &status, WUNTRACED) == other.pid && WIFSTOPPED(status));
 }
 
 /* An end that can connect to this name. */
@@ -302,7 +313,7 @@ static void peer_is_restarted(void)
 	MUST(fi_accept(link.b.ep, NULL, 0));
 	MUST_BE(await_event(&link, link.b.eq).event == FI_CONNECTED);
 	hear(&word, 1);
-	MUST_BE(!kill(other.pid, SIGSTOP));
+	stop_other();
 	MUST(fi_connect(link.a.ep, link.a.info->dest_addr, NULL, 0));
 	expect_err(&link, link.a.eq, FI_ECONNRESET);
 	MUST_BE(await_event(&link, link.b.eq).event == FI_SHUTDOWN);
@@ -356,6 +367,15 @@ static void expect_end(struct link *link, int err)
 	end_close(&link->a);
 }
 
+/* Give an event to all ids of this process. */
+static void tell_ids(enum rdma_cm_event_type type, int status)
+{
+	unsigned (*tell)(enum rdma_cm_event_type, int);
+
+	*(void **) &tell = dlsym(dlopen("librdmacm.so.1", RTLD_NOW), "sv_test_tell_ids");
+	MUST_BE(tell && tell(type, status));
+}
+
 /* This end only receives, and the other one has lost its power. */
 static void peer_is_silent(void)
 {
@@ -363,8 +383,38 @@ static void peer_is_silent(void)
 
 	connect_to_other(&link);
 	MUST(fi_recv(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
-	MUST_BE(!kill(other.pid, SIGSTOP));
+	stop_other();
 	expect_end(&link, FI_EHOSTUNREACH);
+}
+
+/* The kernel finds another hardware address behind the peer's IP address, and the old one leads nowhere. */
+static void peer_has_another_address(void)
+{
+	struct link link = { 0 };
+
+	connect_to_other(&link);
+	MUST(fi_recv(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
+	stop_other();
+	tell_ids(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	expect_end(&link, FI_EHOSTUNREACH);
+}
+
+/* The old one still leads there. */
+static void peer_has_two_addresses(void)
+{
+	struct link link = { 0 };
+	uint32_t event;
+	char word;
+
+	connect_to_other(&link);
+	tell_ids(RDMA_CM_EVENT_UNREACHABLE, -ETIMEDOUT);
+	say("g", 1);
+	MUST(fi_send(link.a.ep, link.a.room, 8, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	hear_from(&link.a, &word, 1);
+	MUST_FAIL(fi_eq_read(link.a.eq, &event, NULL, 0, 0), FI_EAGAIN);
+	kill_other();
+	end_close(&link.a);
 }
 
 static void peer_posts_no_receive(void)
@@ -587,6 +637,13 @@ static const struct vcase cases[] = {
 	{ "XRC: a peer without power is noticed",
 	  "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=100 SOFTVERBS_LIMITS=silence=200",
 	  peer_is_silent, "the connection to fi_sockaddr_in.*ends: the peer's device does not answer" },
+	{ "a peer has another hardware address", "FI_VERBS_KEEPALIVE_INTERVAL=0 SOFTVERBS_LIMITS=silence=200",
+	  peer_has_another_address,
+	  "the connection to fi_sockaddr_in.*ends: the peer's device does not answer" },
+	{ "XRC: a peer has another hardware address",
+	  "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=0 SOFTVERBS_LIMITS=silence=200",
+	  peer_has_another_address, "the connection to fi_sockaddr_in.*ends: the peer's device does not answer" },
+	{ "a peer has two hardware addresses", NULL, peer_has_two_addresses, NULL },
 	{ "XRC: a peer that is idle is kept",
 	  "FI_VERBS_PREFER_XRC=1 FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=1000", peer_is_idle, NULL },
 	{ "a peer that posts no receive is given up", "FI_VERBS_STALL_TIMEOUT=200", peer_posts_no_receive,
