@@ -9,7 +9,8 @@
 #include "common/mrcache/mrcache.h"
 #include "monitor.h"
 
-#include <stdatomic.h>
+#include <pthread.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -230,6 +231,41 @@ static void change_elsewhere_does_not_matter(void **state)
 	assert_true(use(1));
 }
 
+/* ---- between a change and its event ---- */
+
+static void *unmap_page(void *arg)
+{
+	munmap(page, (size_t) sysconf(_SC_PAGESIZE));
+	return arg;
+}
+
+/* A thread unmaps memory, of which the monitor has not heard yet: nothing that is cached may be used. The monitor needs
+ * the lock to hear of it. */
+static void nothing_is_found_until_a_change_is_told(void **state)
+{
+	size_t size = (size_t) sysconf(_SC_PAGESIZE);
+	unsigned char resident;
+	pthread_t thread;
+	bool quiet;
+
+	(void) state;
+	open_with(BUFS);
+	NEED_MONITOR();
+	assert_true(fab_monitor.quiet());
+	fab_monitor.lock();
+	assert_int_equal(pthread_create(&thread, NULL, unmap_page, NULL), 0);
+	while (!mincore(page, size, &resident))
+		sched_yield();
+	assert_true(mmap(page, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+			 0) == page);
+	quiet = fab_monitor.quiet();
+	fab_monitor.unlock();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_false(quiet);
+	assert_true(fab_monitor.quiet());
+	assert_false(use(0));
+}
+
 /* ---- an imported monitor that watches bytes as it is told ---- */
 
 static uint8_t watched[BUFS * PART];
@@ -306,6 +342,7 @@ int main(void)
 		CASE(registration_in_use_is_not_evicted),
 		CASE(change_during_a_registration_is_noticed),
 		CASE(change_elsewhere_does_not_matter),
+		CASE(nothing_is_found_until_a_change_is_told),
 		CASE(imported_monitor_watches_what_is_cached),
 	};
 

@@ -14,6 +14,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define MSG_LEN		64
 #define PART		12		/* bytes of a message of more_rings_once() */
@@ -236,6 +237,34 @@ static void all_wait_for_a_receive(void)
 	}
 	for (int i = 0; i < 5 * PART; i++)
 		MUST_BE(link.b.room[i] == 'a' + i / PART);
+	more_close(&more);
+	link_close(&link);
+}
+
+/* The peer of an endpoint posts no receive for long. Another endpoint shares its initiator, and may be what holds it up
+ * as far as this end knows: neither connection ends. */
+static void stall_of_a_shared_initiator(void)
+{
+	struct timespec begin, now;
+	struct link link = { 0 };
+	struct more more = { 0 };
+
+	link_open(&link);
+	more_open(&link, &more);
+	MUST(fi_recv(more.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST(fi_send(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST(fi_send(more.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	do {
+		fi_cq_read(link.a.cq, NULL, 0);
+		fi_cq_read(more.a.cq, NULL, 0);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1000000 < 500);
+	MUST(fi_recv(link.b.ep, link.b.room, MSG_LEN, fi_mr_desc(link.b.mr), 0, NULL));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	MUST_BE(!await_comp(&link, &link.b, NULL));
+	MUST_BE(!one_comp(&more.a));
+	MUST_BE(!one_comp(&more.b));
 	more_close(&more);
 	link_close(&link);
 }
@@ -818,6 +847,8 @@ static const struct vcase cases[] = {
 	  closes_in_a_storm, NULL },
 	{ "mlx4: an XRC endpoint closes with a message unread", XRC DEVICE("mlx4"), closes_unread, NULL },
 	{ "messages of an XRC initiator wait behind one that finds no receive", XRC, all_wait_for_a_receive, NULL },
+	{ "XRC: a peer that posts no receive, and another endpoint has the same initiator",
+	  XRC "FI_VERBS_STALL_TIMEOUT=100", stall_of_a_shared_initiator, NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "requests cannot be posted", NULL, posts_fail, NULL },
