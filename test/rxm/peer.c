@@ -213,6 +213,47 @@ static void levels(void **state)
 	rig_close(&rig);
 }
 
+/* Send a message that the peer has to acknowledge. Returns the number of the request. */
+static uint64_t ask(struct rig *rig, void *context)
+{
+	const struct iovec iov = { in, 4 };
+	const struct fi_msg msg = { .msg_iov = &iov, .iov_count = 1, .addr = rig->peer, .context = context };
+	const struct rxm_pkt *pkt;
+
+	OK((int) fi_sendmsg(rig->ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	pkt = rig_packet(rig);
+	assert_true(pkt->op.flags & RXM_FLAG_ACK);
+	return pkt->ctrl.msg_id;
+}
+
+static void acknowledge(struct rig *rig, uint64_t msg_id)
+{
+	struct rxm_pkt *pkt = rig_make(rig, RXM_ACK, RXM_OP_MSG, 0);
+
+	pkt->ctrl.msg_id = msg_id;
+	rig_send(rig, pkt, 0);
+}
+
+/* An answer that comes again is not taken for that to another request. */
+static void second_answer(void **state)
+{
+	uint64_t first, second;
+	struct rig rig;
+
+	(void) state;
+	rig_open(&rig, true, true);
+	first = ask(&rig, &first);
+	acknowledge(&rig, first);
+	assert_int_equal(rig_result(&rig, &first), 0);
+	second = ask(&rig, &second);
+	assert_int_not_equal(second, first);
+	acknowledge(&rig, first);
+	assert_int_equal(rig_result(&rig, &second), FI_EPROTO);
+	rig_text(&rig, rig.port, "the peer broke the protocol");
+	rig_until(&rig, rig.down);
+	rig_close(&rig);
+}
+
 /* ---- collectives ---- */
 
 /* An endpoint that has none said so; a peer that sends their messages nevertheless is cut off. */
@@ -881,6 +922,7 @@ int main(void)
 		cmocka_unit_test(closed),
 		cmocka_unit_test(nobody),
 		cmocka_unit_test(levels),
+		cmocka_unit_test(second_answer),
 		cmocka_unit_test(no_collectives),
 		cmocka_unit_test(unfinished),
 		cmocka_unit_test(unfinished_at_the_end),
