@@ -82,7 +82,8 @@ static void address_changes(void)
 	MUST_BE(!waits());
 	MUST(fi_reject(link.pep, request.info->handle, NULL, 0));
 	fi_freeinfo(request.info);
-	MUST_BE(!waits());
+	while (!event_cnt(RDMA_CM_EVENT_REJECTED))
+		fi_cq_read(link.a.cq, NULL, 0);
 	link_close(&link);
 	MUST_BE(!waits());
 }
