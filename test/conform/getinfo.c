@@ -365,6 +365,9 @@ TEST_PROV(device_memory_on_request, FI_MSG)
 		CHECK_EQ(list->caps & FI_HMEM, FI_HMEM);
 		CHECK_EQ(list->domain_attr->mr_mode & FI_MR_HMEM, FI_MR_HMEM);
 	}
+	hints->caps = 0;
+	list = first_of_run(t, hints);
+	CHECK_EQ(list->caps & FI_HMEM, 0);
 	hints->caps = FI_MSG;
 	hints->domain_attr->mr_mode = FI_MR_HMEM | FI_MR_LOCAL;
 	/* a program that registers its buffers anyway may be told so */

@@ -211,6 +211,32 @@ TEST_PROV(copy_at_a_target_fails, FI_RMA | FI_HMEM, RELIABLE)
 	expect_tx(p.a);
 }
 
+/* A read whose copy to the device fails ends with an error, and the connection goes on. */
+TEST_PROV(copy_of_a_read_fails, FI_RMA | FI_HMEM, RELIABLE)
+{
+	static const size_t sizes[] = { 8, 100000 };
+	static uint8_t there[100000];
+	struct pair p = pair_open(t);
+	struct region r = region_open(p.b, there, sizeof(there), FI_REMOTE_READ);
+	uint8_t *in = mem(t, sizeof(there));
+	struct iovec whole = { in, sizeof(there) };
+	void *desc = device_desc(p.a, &whole, NULL);
+
+	if (!hmem_provider_copies())
+		ABSENT("%s does not copy", run.prov);
+	fill(there, sizeof(there), 6);
+	for (int i = 0; i < 4; i++) {
+		hmem_fail(t, i % 2 ? 0 : 1);
+		MUST((int) fi_read(p.a->ep, hmem_addr(in), sizes[i / 2], desc, p.a->peer, r.addr, r.key, in));
+		p.a->tx_posted++;
+		if (i % 2)
+			expect_tx(p.a);
+		else
+			expect_tx_err(p.a, FI_EIO);
+	}
+	CHECK_MEM(in, there, sizeof(there));
+}
+
 /* ---- the program's own copy functions */
 
 static int own_from, own_to;

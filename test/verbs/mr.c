@@ -145,6 +145,7 @@ static void device_travels(void)
 
 	link_hmem = true;
 	link_open(&link);
+	MUST_BE(!dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD));	/* regions of the host do not load it */
 	MUST(device_reg(&link.a, &base[0], &mr[0]));
 	MUST(device_reg(&link.b, &base[1], &mr[1]));
 	desc = fi_mr_desc(mr[0]);
