@@ -123,6 +123,28 @@ static void answers(void **state)
 	expect_answer(RXM_EXT | RXM_EXT_COLL, 64, RXM_EXT);
 }
 
+/* Below the mark are the packet buffers of the peer: it is not sent more than those take before it gives credit. */
+static void window(void **state)
+{
+	const unsigned cnt = RXM_WINDOW(16);
+	struct rxm_pkt *credit;
+	struct rig rig;
+
+	(void) state;
+	rig_open_as(&rig, 0, MARKED(16), true);
+	for (unsigned i = 0; i <= cnt; i++)
+		OK((int) fi_send(rig.ep, out, 4, NULL, rig.peer, out));
+	rig_until(&rig, rig.done_cnt >= cnt);
+	for (int i = 0; i < 10; i++)
+		rig_drive(&rig);
+	assert_int_equal(rig.done_cnt, cnt);
+	credit = rig_make(&rig, RXM_CREDIT, RXM_OP_MSG, 0);
+	credit->ctrl.conn_id = 1;
+	rig_send(&rig, credit, 0);
+	rig_until(&rig, rig.done_cnt > cnt);
+	rig_close(&rig);
+}
+
 /* A further endpoint of the peer requests a connection, and is refused. The caller closes it. */
 static struct fid_ep *refused(struct rig *rig, uint8_t slot)
 {
@@ -199,7 +221,8 @@ static void further_while_connecting(void **state)
 
 /* ---- levels ---- */
 
-/* An empty message to upstream is not announced, since upstream never answers that; no answer is waited for. */
+/* An empty message to upstream is not announced, since upstream never answers that. It ends when the provider below has
+ * delivered it, and no answer is waited for. */
 static void empty_delivered(void **state)
 {
 	struct fi_msg msg = { .context = out };
@@ -210,6 +233,8 @@ static void empty_delivered(void **state)
 	rig_open(&rig, false, true);
 	msg.addr = rig.peer;
 	OK((int) fi_sendmsg(rig.ep, &msg, FI_COMPLETION | FI_DELIVERY_COMPLETE));
+	for (int i = 0; i < 10; i++)		/* the peer makes no progress */
+		assert_int_equal(fi_cq_read(rig.cq, NULL, 0), -FI_EAGAIN);
 	pkt = rig_packet(&rig);
 	assert_int_equal(pkt->ctrl.type, RXM_EAGER);
 	assert_int_equal(pkt->op.size, 0);
@@ -227,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(request_bytes),
 		cmocka_unit_test(answers),
+		cmocka_unit_test(window),
 		cmocka_unit_test(further_connections),
 		cmocka_unit_test(other_packet_length),
 		cmocka_unit_test(further_while_connecting),

@@ -170,6 +170,9 @@ int sv_post_srq_recv(struct ibv_srq *ibv_srq, struct ibv_recv_wr *wr, struct ibv
 {
 	int ret;
 
+	*bad = wr;
+	if (sv_fault("ibv_post_srq_recv"))
+		return errno;
 	sv_lock();
 	ret = sv_rq_post(&fab_container(ibv_srq, struct sv_srq, srq)->rq, wr, bad);
 	sv_unlock();

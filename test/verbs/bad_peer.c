@@ -5,8 +5,10 @@
  */
 #include "link.h"
 
+#include <arpa/inet.h>
 #include <dlfcn.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -125,6 +127,96 @@ static void upstream_listens_nowhere(void)
 	MUST(fi_accept(link.b.ep, NULL, 0));
 	expect_err(&link, link.b.eq, FI_ECONNREFUSED);
 	link_close(&link);
+}
+
+/* A function of the stand-in's connection manager. */
+#define CM(call) ((__typeof__(call) *) dlsym(dlopen("librdmacm.so.1", RTLD_NOW), #call))
+
+/* The next event of a channel, in which a's endpoint has a part. */
+static struct rdma_cm_event *next_event(struct link *link, struct rdma_event_channel *channel)
+{
+	struct rdma_cm_event *event;
+
+	while (CM(rdma_get_cm_event)(channel, &event)) {
+		MUST_BE(errno == EAGAIN);
+		MUST_FAIL(fi_cq_read(link->a.cq, NULL, 0), FI_EAGAIN);
+	}
+	return event;
+}
+
+static struct rdma_cm_id *id_at(struct rdma_event_channel *channel, const char *host)
+{
+	struct sockaddr_in addr = { .sin_family = AF_INET, .sin_addr.s_addr = inet_addr(host) };
+	struct rdma_cm_id *id;
+
+	MUST_BE(!CM(rdma_create_id)(channel, &id, NULL, RDMA_PS_TCP));
+	MUST_BE(!CM(rdma_bind_addr)(id, (struct sockaddr *) &addr));
+	return id;
+}
+
+/* The second request of upstream's handshake, from this host and with this tag; how it is answered. */
+static enum rdma_cm_event_type call_back(struct link *link, struct rdma_event_channel *channel, const char *host,
+					 uint16_t port, uint32_t tag)
+{
+	struct sockaddr_in addr = {
+		.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = port,
+	};
+	const struct { uint8_t version, reciprocal; uint16_t port; uint32_t tgt, srqn, tag; } data = {
+		.version = 2, .reciprocal = 1, .srqn = htonl(1), .tag = tag,
+	};
+	struct rdma_conn_param param = { .private_data = &data, .private_data_len = sizeof(data), .qp_num = 99 };
+	struct rdma_cm_id *id = id_at(channel, host);
+	enum rdma_cm_event_type type = RDMA_CM_EVENT_ADDR_RESOLVED;
+	struct rdma_cm_event *event;
+
+	MUST_BE(!CM(rdma_resolve_addr)(id, NULL, (struct sockaddr *) &addr, 5000));
+	for (int step = 0; step < 3; step++) {
+		event = next_event(link, channel);
+		type = event->event;
+		MUST_BE(!CM(rdma_ack_cm_event)(event));
+		if (type == RDMA_CM_EVENT_ADDR_RESOLVED)
+			MUST_BE(!CM(rdma_resolve_route)(id, 5000));
+		else if (type == RDMA_CM_EVENT_ROUTE_RESOLVED)
+			MUST_BE(!CM(rdma_connect)(id, &param));
+	}
+	MUST_BE(!CM(rdma_destroy_id)(id));
+	return type;
+}
+
+/* An endpoint connects to upstream's, which connects the other direction by a request of its own. Requests of others
+ * are refused. */
+static void others_call_back(void)
+{
+	struct rdma_event_channel *channel = CM(rdma_create_event_channel)();
+	struct rdma_cm_id *listener = id_at(channel, "127.0.0.1"), *id;
+	struct rdma_cm_event *event;
+	struct link link = { 0 };
+	uint16_t port;
+	uint32_t tag;
+
+	MUST_BE(!fcntl(channel->fd, F_SETFL, O_NONBLOCK));
+	MUST_BE(!CM(rdma_listen)(listener, 4));
+	link_listen(&link);
+	MUST(fi_connect(link.a.ep, rdma_get_local_addr(listener), NULL, 0));
+	for (int i = 0; i < 2; i++) {		/* our request, which upstream drops, and one in its way */
+		event = next_event(&link, channel);
+		MUST_BE(event->event == RDMA_CM_EVENT_CONNECT_REQUEST);
+		id = event->id;
+		memcpy(&port, (const char *) event->param.conn.private_data + 2, sizeof(port));
+		memcpy(&tag, (const char *) event->param.conn.private_data + 12, sizeof(tag));
+		if (!i)
+			MUST_BE(!CM(rdma_reject)(id, NULL, 0));
+		MUST_BE(!CM(rdma_ack_cm_event)(event));
+		if (!i)
+			MUST_BE(!CM(rdma_destroy_id)(id));
+	}
+	MUST_BE(call_back(&link, channel, "127.0.0.1", port, ~tag) == RDMA_CM_EVENT_REJECTED);
+	MUST_BE(call_back(&link, channel, "127.0.0.2", port, tag) == RDMA_CM_EVENT_REJECTED);
+	MUST_BE(call_back(&link, channel, "127.0.0.1", port, tag) == RDMA_CM_EVENT_CONNECT_RESPONSE);
+	MUST_BE(!CM(rdma_destroy_id)(id));
+	MUST_BE(!CM(rdma_destroy_id)(listener));
+	link_close(&link);
+	CM(rdma_destroy_event_channel)(channel);
 }
 
 static void nobody_listens(void)
@@ -625,6 +717,8 @@ static const struct vcase cases[] = {
 	  "36 bytes of connection data: over XRC at most 35" },
 	{ "XRC: a peer that looks like upstream's listens nowhere", "FI_VERBS_PREFER_XRC=1", upstream_listens_nowhere,
 	  LOST "from" PEER "nobody listens there" },
+	{ "XRC: others answer in place of upstream's endpoint",
+	  "FI_VERBS_PREFER_XRC=1 SOFTVERBS_DEVICES=soft0=127.0.0.1;127.0.0.2", others_call_back, NULL },
 	{ "the listener dies before it answers", NULL, listener_dies, LOST "to" PEER "unreachable" },
 	{ "who connects dies before it is answered", NULL, connector_dies_before, LOST "from" PEER "unreachable" },
 	{ "who connects dies before its last word", "SOFTVERBS_FAIL=cm_rtu:1=EIO", connector_dies_after,

@@ -269,6 +269,52 @@ static void stall_of_a_shared_initiator(void)
 	link_close(&link);
 }
 
+/* The next message of an endpoint fails, as its initiator has; a new connection has another initiator. */
+static void expect_new_initiator(struct link *link, struct more *failed)
+{
+	struct more next = { 0 };
+	ssize_t ret = fi_send(failed->a.ep, link->a.room, MSG_LEN, fi_mr_desc(link->a.mr), 0, NULL);
+
+	MUST_BE(ret || one_comp(&failed->a));
+	more_open(link, &next);
+	more_send(link, &next);
+	more_close(&next);
+	more_close(failed);
+}
+
+/* A request with a wrong key puts the initiator into error, also for those that share it. */
+static void failure_of_a_shared_initiator(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+
+	link_open(&link);
+	more_open(&link, &more);
+	more_send(&link, &more);
+	MUST(fi_write(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, (uintptr_t) link.b.room,
+		      fi_mr_key(link.b.mr) + 1, NULL));
+	MUST_BE(await_comp(&link, &link.a, NULL) > 0);
+	expect_new_initiator(&link, &more);
+	link_close(&link);
+}
+
+/* An endpoint closes, and its message never finds a receive: it holds up those that share the initiator for a second,
+ * and then the initiator ends. */
+static void close_of_a_shared_initiator(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+
+	link_open(&link);
+	more_open(&link, &more);
+	MUST(fi_send(link.a.ep, link.a.room, MSG_LEN, fi_mr_desc(link.a.mr), 0, NULL));
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	MUST_BE(await_comp(&link, &link.a, NULL) == FI_ECANCELED);
+	expect_new_initiator(&link, &more);
+	link_close(&link);
+}
+
 /* A poll fails once: nothing ends. */
 static void poll_fails(void)
 {
@@ -849,6 +895,10 @@ static const struct vcase cases[] = {
 	{ "messages of an XRC initiator wait behind one that finds no receive", XRC, all_wait_for_a_receive, NULL },
 	{ "XRC: a peer that posts no receive, and another endpoint has the same initiator",
 	  XRC "FI_VERBS_STALL_TIMEOUT=100", stall_of_a_shared_initiator, NULL },
+	{ "XRC: a request fails, and another endpoint has the same initiator", XRC, failure_of_a_shared_initiator,
+	  NULL },
+	{ "XRC: an endpoint closes whose message never ends, and another has the same initiator", XRC,
+	  close_of_a_shared_initiator, "1 requests of a closed XRC endpoint do not end and delay 1 other" },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "requests cannot be posted", NULL, posts_fail, NULL },

@@ -217,28 +217,37 @@ static void expect_no_receive(void)
 		sched_yield();
 }
 
-/* Over XRC a target is shared. One endpoint has it with a shared context, which is empty; another keeps it alive. Two
- * messages to the first wait at its device until the endpoint has gone. Then each takes the receive of the context, is
- * dropped, and the receive is there for the next endpoint. */
+/* Over XRC a target is shared. One endpoint has it with a shared context, which is empty; another, *b, keeps it alive,
+ * with *a as its peer. Two messages to the first wait at its device until the endpoint has gone. Then the context gets
+ * a receive, which the first message takes. Returns the context. */
+static struct fid_ep *send_late(struct link *link, struct fid_ep **a, struct fid_ep **b)
+{
+	struct fi_rx_attr attr = { .caps = FI_MSG | FI_RECV, .size = RECEIVES, .iov_limit = 1 };
+	struct fid_ep *srx;
+
+	link_listen(link);
+	MUST(fi_srx_context(link->b.domain, &attr, &srx, NULL));
+	link_accept(link, link_request(link).info);
+	*a = link->a.ep;
+	*b = link->b.ep;
+	MUST(end_open_ep(&link->a));
+	connect_both(link, srx, NULL);
+	MUST(fi_send(link->a.ep, "late", 4, NULL, 0, NULL));
+	MUST(fi_send(link->a.ep, "more", 4, NULL, 0, NULL));
+	MUST(fi_close(&link->b.ep->fid));
+	link->b.ep = NULL;
+	MUST(fi_recv(srx, link->b.room, 64, fi_mr_desc(link->b.mr), 0, link));
+	await_sent(&link->a);
+	return srx;
+}
+
+/* Each message is dropped, and the receive is there for the next endpoint. */
 static void comes_late(void)
 {
 	struct link link = { 0 };
 	struct fid_ep *srx, *a, *b;
-	struct fi_rx_attr attr = { .caps = FI_MSG | FI_RECV, .size = RECEIVES, .iov_limit = 1 };
 
-	link_listen(&link);
-	MUST(fi_srx_context(link.b.domain, &attr, &srx, NULL));
-	link_accept(&link, link_request(&link).info);
-	a = link.a.ep;
-	b = link.b.ep;
-	MUST(end_open_ep(&link.a));
-	connect_both(&link, srx, NULL);
-	MUST(fi_send(link.a.ep, "late", 4, NULL, 0, NULL));
-	MUST(fi_send(link.a.ep, "more", 4, NULL, 0, NULL));
-	MUST(fi_close(&link.b.ep->fid));
-	link.b.ep = NULL;
-	MUST(fi_recv(srx, link.b.room, 64, fi_mr_desc(link.b.mr), 0, &link));
-	await_sent(&link.a);
+	srx = send_late(&link, &a, &b);
 	fi_cq_read(link.b.cq, NULL, 0);
 	MUST_BE(srx->ops->rx_size_left(srx) == RECEIVES - 1);
 	expect_no_receive();
@@ -253,6 +262,27 @@ static void comes_late(void)
 	MUST_BE(!memcmp(link.b.room, "next", 4));
 	MUST(fi_close(&link.b.ep->fid));
 	link.b.ep = NULL;
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
+/* The device does not take the receive again: the context has room for another in its place. */
+static void comes_late_in_vain(void)
+{
+	struct link link = { 0 };
+	struct fid_ep *srx, *a, *b;
+
+	srx = send_late(&link, &a, &b);
+	setenv("SOFTVERBS_FAIL", "ibv_post_srq_recv:1+=ENOMEM", 1);
+	while (srx->ops->rx_size_left(srx) < RECEIVES)
+		fi_cq_read(link.b.cq, NULL, 0);
+	unsetenv("SOFTVERBS_FAIL");
+	MUST(fi_recv(srx, link.b.room, 64, fi_mr_desc(link.b.mr), 0, &link));
+	MUST_BE(!await_comp(&link, &link.a, NULL));
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	MUST(fi_close(&a->fid));
+	MUST(fi_close(&b->fid));
 	MUST(fi_close(&srx->fid));
 	link_close(&link);
 }
@@ -329,6 +359,8 @@ static const struct vcase cases[] = {
 	{ "XRC: a completion names its endpoint", "FI_VERBS_PREFER_XRC=1", names_endpoint, NULL },
 	{ "XRC: what comes for an endpoint that has gone leaves its receive to others", "FI_VERBS_PREFER_XRC=1",
 	  comes_late, NULL },
+	{ "XRC: such a receive cannot be posted again", "FI_VERBS_PREFER_XRC=1", comes_late_in_vain,
+	  "ibv_post_srq_recv on soft0: .*a shared receive that came to a closed endpoint is lost" },
 };
 
 int main(void)
