@@ -23,6 +23,7 @@
 #define MANY		50
 #define CROWD		200
 #define VECTORS		16
+#define LONG_QUEUE	1100		/* operations: more than the first completion queue has room for */
 
 /* A function of the stand-in. */
 static void *stand_in(const char *name)
@@ -63,18 +64,23 @@ static void one_open(struct one *one, const struct end *end, struct fi_info *inf
 	MUST(fi_enable(one->ep));
 }
 
-static void more_open(struct link *link, struct more *more)
+/* b accepts what a's end requests. */
+static void more_accept(struct link *link, struct more *more)
 {
-	struct fi_info *info;
+	struct fi_info *info = link_await_request(link).info;
 
-	one_open(&more->a, &link->a, link->a.info);
-	MUST(fi_connect(more->a.ep, link->a.info->dest_addr, NULL, 0));
-	info = link_await_request(link).info;
 	one_open(&more->b, &link->b, info);
 	fi_freeinfo(info);
 	MUST(fi_accept(more->b.ep, NULL, 0));
 	MUST_BE(await_event(link, more->a.eq).event == FI_CONNECTED);
 	MUST_BE(await_event(link, more->b.eq).event == FI_CONNECTED);
+}
+
+static void more_open(struct link *link, struct more *more)
+{
+	one_open(&more->a, &link->a, link->a.info);
+	MUST(fi_connect(more->a.ep, link->a.info->dest_addr, NULL, 0));
+	more_accept(link, more);
 }
 
 static void one_close(struct one *one)
@@ -312,6 +318,30 @@ static void close_of_a_shared_initiator(void)
 	link.a.ep = NULL;
 	MUST_BE(await_comp(&link, &link.a, NULL) == FI_ECANCELED);
 	expect_new_initiator(&link, &more);
+	link_close(&link);
+}
+
+/* The endpoint that has made an initiator closes. Its requests go on completing where that endpoint's did, which has a
+ * completion queue of the device for itself. */
+static void maker_closes(void)
+{
+	struct link link = { 0 };
+	struct more more = { 0 };
+	size_t size;
+
+	link_listen(&link);
+	MUST(fi_close(&link.a.ep->fid));
+	size = link.a.info->tx_attr->size;
+	link.a.info->tx_attr->size = LONG_QUEUE;
+	MUST(end_open_ep(&link.a));
+	link_accept(&link, link_request(&link).info);
+	link.a.info->tx_attr->size = size;
+	more_open(&link, &more);
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	for (int i = 0; i < 3; i++)
+		more_send(&link, &more);
+	more_close(&more);
 	link_close(&link);
 }
 
@@ -657,6 +687,27 @@ static void crowd_within_the_backlog(void)
 	crowd(CROWD, 0);
 }
 
+/* An endpoint waits for the initiator that another connects. That one closes: the endpoint asks with its own. */
+static void maker_gives_up(void)
+{
+	struct link link = { 0 };
+	struct more next = { 0 };
+
+	link_listen(&link);
+	fi_freeinfo(link_request(&link).info);
+	one_open(&next.a, &link.a, link.a.info);
+	MUST(fi_connect(next.a.ep, link.a.info->dest_addr, NULL, 0));
+	while (event_cnt(RDMA_CM_EVENT_ROUTE_RESOLVED) < 2)
+		look(&link);
+	look(&link);
+	MUST(fi_close(&link.a.ep->fid));
+	link.a.ep = NULL;
+	more_accept(&link, &next);
+	more_send(&link, &next);
+	more_close(&next);
+	link_close(&link);
+}
+
 /* A connection ends, and the next one is there before the time of the first is over, of which nobody is told. */
 static void timewait(void)
 {
@@ -899,6 +950,10 @@ static const struct vcase cases[] = {
 	  NULL },
 	{ "XRC: an endpoint closes whose message never ends, and another has the same initiator", XRC,
 	  close_of_a_shared_initiator, "1 requests of a closed XRC endpoint do not end and delay 1 other" },
+	{ "XRC: the endpoint that made an initiator closes", XRC "SOFTVERBS_LIMITS=no_resize_cq=1", maker_closes,
+	  NULL },
+	{ "XRC: an endpoint closes while it connects, and another waits for its initiator", XRC, maker_gives_up,
+	  NULL },
 	{ "a poll fails once", "SOFTVERBS_FAIL=ibv_poll_cq:40=EIO,ibv_poll_cq:60=EIO", poll_fails,
 	  "ibv_poll_cq on soft0 failed .-2., and is tried again" },
 	{ "requests cannot be posted", NULL, posts_fail, NULL },
