@@ -287,14 +287,14 @@ static void comes_late_in_vain(void)
 	link_close(&link);
 }
 
-/* The endpoint that the next message at b came to. */
-static void *taker(struct link *link)
+/* The endpoint that the next message at this end came to. */
+static void *taker(const struct end *at, const struct end *other)
 {
 	struct fi_cq_data_entry entry;
 	ssize_t ret;
 
-	while ((ret = fi_cq_read(link->b.cq, &entry, 1)) == -FI_EAGAIN)
-		fi_cq_read(link->a.cq, NULL, 0);
+	while ((ret = fi_cq_read(at->cq, &entry, 1)) == -FI_EAGAIN)
+		fi_cq_read(other->cq, NULL, 0);
 	MUST(ret);
 	return entry.buf;
 }
@@ -311,6 +311,16 @@ static struct fid_pep *listen_elsewhere(struct link *link)
 	MUST(fi_listen(link->pep));
 	MUST(fi_getname(&link->pep->fid, link->a.info->dest_addr, &len));
 	return pep;
+}
+
+/* The endpoints of all connections close. */
+static void close_both(struct link *link, struct fid_ep **a, struct fid_ep **b)
+{
+	for (int i = 0; i < RECEIVES; i++) {
+		MUST(fi_close(&a[i]->fid));
+		MUST(fi_close(&b[i]->fid));
+	}
+	link->a.ep = link->b.ep = NULL;
 }
 
 /* Two processes have several connections between them, to one context. A completion names its endpoint. The end that
@@ -335,14 +345,39 @@ static void names_endpoint(void)
 	}
 	for (int i = RECEIVES; i--;) {
 		MUST(fi_send(a[i], "which", 5, NULL, 0, NULL));
-		MUST_BE(taker(&link) == &which[i]);
+		MUST_BE(taker(&link.b, &link.a) == &which[i]);
 	}
-	for (int i = 0; i < RECEIVES; i++) {
-		MUST(fi_close(&a[i]->fid));
-		MUST(fi_close(&b[i]->fid));
-	}
-	link.a.ep = link.b.ep = NULL;
+	close_both(&link, a, b);
 	MUST(fi_close(&first->fid));
+	MUST(fi_close(&srx->fid));
+	link_close(&link);
+}
+
+/* The same where the context is that of the end that connects. The other knows it, and takes another initiator. */
+static void names_connector(void)
+{
+	struct link link = { 0 };
+	struct fid_ep *srx, *a[RECEIVES], *b[RECEIVES];
+	char which[RECEIVES];
+
+	link_listen(&link);
+	MUST(fi_close(&link.a.ep->fid));
+	srx = srx_open(&link.a);
+	link.a.info->ep_attr->rx_ctx_cnt = FI_SHARED_CONTEXT;
+	for (int i = 0; i < RECEIVES; i++) {
+		MUST(fi_endpoint(link.a.domain, link.a.info, &link.a.ep, &which[i]));
+		MUST(fi_ep_bind(link.a.ep, &link.a.eq->fid, 0));
+		MUST(fi_ep_bind(link.a.ep, &link.a.cq->fid, FI_TRANSMIT | FI_RECV));
+		MUST(fi_ep_bind(link.a.ep, &srx->fid, 0));
+		link_accept(&link, link_request(&link).info);
+		a[i] = link.a.ep;
+		b[i] = link.b.ep;
+	}
+	for (int i = RECEIVES; i--;) {
+		MUST(fi_send(b[i], "which", 5, NULL, 0, NULL));
+		MUST_BE(taker(&link.a, &link.b) == &which[i]);
+	}
+	close_both(&link, a, b);
 	MUST(fi_close(&srx->fid));
 	link_close(&link);
 }
@@ -357,6 +392,7 @@ static const struct vcase cases[] = {
 	  "device soft0 has not reported the last shared receive" },
 	{ "a completion names its endpoint", NULL, names_endpoint, NULL },
 	{ "XRC: a completion names its endpoint", "FI_VERBS_PREFER_XRC=1", names_endpoint, NULL },
+	{ "XRC: a completion names the endpoint that has connected", "FI_VERBS_PREFER_XRC=1", names_connector, NULL },
 	{ "XRC: what comes for an endpoint that has gone leaves its receive to others", "FI_VERBS_PREFER_XRC=1",
 	  comes_late, NULL },
 	{ "XRC: such a receive cannot be posted again", "FI_VERBS_PREFER_XRC=1", comes_late_in_vain,
