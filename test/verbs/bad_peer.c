@@ -687,7 +687,7 @@ static void refused_probe_ends_nothing(void)
 		setenv("SOFTVERBS_FAIL", "ibv_post_send:1+=ENOMEM", 1);
 		MUST_BE(!await_comp(&link, &link.b, NULL));
 		if (!i)
-			idle(&link, 300);
+			idle(&link, 1300);
 		unsetenv("SOFTVERBS_FAIL");
 	}
 	MUST_BE(!await_comp(&link, &link.a, NULL));
@@ -747,7 +747,7 @@ static const struct vcase cases[] = {
 	  "the connection to fi_sockaddr_in.*ends: the peer has posted no receive" },
 	{ "a crowd is not probed", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_KEEPALIVE_PEERS=0", crowd_is_not_probed,
 	  NULL },
-	{ "a probe that the device refuses", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=100",
+	{ "a probe that the device refuses", "FI_VERBS_KEEPALIVE_INTERVAL=20 FI_VERBS_STALL_TIMEOUT=1000",
 	  refused_probe_ends_nothing, NULL },
 	{ "a probe behind a full queue", "FI_VERBS_KEEPALIVE_INTERVAL=20", full_queue_is_probed, NULL },
 	{ "a probe behind a full queue that is longer than asked",
