@@ -34,6 +34,18 @@ static struct fi_info *info;
 static struct fid_fabric *fabric;
 static struct end a, b;
 
+/* An enabled endpoint on the domain, address vector and queue of this end, beside its own. */
+static inline struct fid_ep *endpoint_open(const struct end *end)
+{
+	struct fid_ep *ep;
+
+	OK(fi_endpoint(end->domain, info, &ep, NULL));
+	OK(fi_ep_bind(ep, &end->av->fid, 0));
+	OK(fi_ep_bind(ep, &end->cq->fid, FI_TRANSMIT | FI_RECV));
+	OK(fi_enable(ep));
+	return ep;
+}
+
 static inline void end_open(struct end *end)
 {
 	struct fi_cq_attr cq_attr = { .format = FI_CQ_FORMAT_TAGGED };
@@ -43,10 +55,7 @@ static inline void end_open(struct end *end)
 	OK(fi_domain(fabric, info, &end->domain, NULL));
 	OK(fi_av_open(end->domain, &av_attr, &end->av, NULL));
 	OK(fi_cq_open(end->domain, &cq_attr, &end->cq, NULL));
-	OK(fi_endpoint(end->domain, info, &end->ep, NULL));
-	OK(fi_ep_bind(end->ep, &end->av->fid, 0));
-	OK(fi_ep_bind(end->ep, &end->cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(end->ep));
+	end->ep = endpoint_open(end);
 }
 
 static inline void end_close(struct end *end)
@@ -135,5 +144,22 @@ static inline time_t now_s(void)
 		}									\
 	} while (0)
 #define until(cond)	until_with(cond, true)
+
+/* An endpoint of b's domain, which a sends a message to. */
+static inline struct fid_ep *peer_add(void)
+{
+	struct fid_ep *ep = endpoint_open(&b);
+	fi_addr_t addr;
+	char name[64], to[8], from[8] = { 0 };
+	size_t len = sizeof(name);
+	unsigned sent = a.done + 1, received = b.done + 1;
+
+	OK(fi_getname(&ep->fid, name, &len));
+	assert_int_equal(fi_av_insert(a.av, name, 1, &addr, 0, NULL), 1);
+	OK((int) fi_recv(ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL));
+	OK((int) fi_send(a.ep, from, 8, NULL, addr, NULL));
+	until(a.done == sent && b.done == received);
+	return ep;
+}
 
 #endif

@@ -4,8 +4,8 @@
  * say, and so many completions in a pass. Each setting is for a process of its own, as variables are read once.
  */
 #include "ends.h"
+#include "../softverbs/stand_in.h"
 
-#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,14 +36,13 @@ static void connect_both(void)
 /* The i-th queue pair of this process, as ibv_query_qp(3) describes it. */
 static struct ibv_qp_attr qp_attr_of(unsigned i)
 {
-	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 	int (*query)(struct ibv_qp *, struct ibv_qp_attr *, int, struct ibv_qp_init_attr *);
 	struct ibv_qp *(*qp_at)(unsigned);
 	struct ibv_qp_init_attr init = { 0 };
 	struct ibv_qp_attr attr;
 
-	*(void **) &query = dlsym(soft, "ibv_query_qp");
-	*(void **) &qp_at = dlsym(soft, "sv_test_qp_at");
+	query = stand_in("ibv_query_qp");
+	qp_at = stand_in("sv_test_qp_at");
 	assert_non_null(qp_at(i));
 	OK(query(qp_at(i), &attr, IBV_QP_CAP | IBV_QP_AV, &init));
 	attr.cap = init.cap;
@@ -100,7 +99,7 @@ static unsigned access_with(uint64_t order)
 	OK(fi_mr_reg(a.domain, out, sizeof(out), FI_REMOTE_WRITE, 0, 0, 0, &mr, NULL));
 	/* a descriptor of ofi_rxm begins with the region of the provider below (prov/rxm/objects.h) */
 	below = *(struct fid_mr **) fi_mr_desc(mr);
-	*(void **) &access_of = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_access_of");
+	access_of = stand_in("sv_test_access_of");
 	return (unsigned) access_of(fi_mr_desc(below));
 }
 

@@ -7,9 +7,9 @@
  */
 #include "ends.h"
 #include "monitor.h"
+#include "../softverbs/stand_in.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
@@ -478,27 +478,6 @@ static void local_registration_is_not_asked_for(void **state)
 #define PEERS	512
 #define SETTINGS 3			/* of 8, 64 and 512 peers */
 
-/* An endpoint of b's domain, which a sends a message to. */
-static struct fid_ep *peer_add(void)
-{
-	struct fid_ep *ep;
-	fi_addr_t addr;
-	char name[64], to[8], from[8] = { 0 };
-	size_t len = sizeof(name);
-	unsigned sent = a.done + 1, received = b.done + 1;
-
-	OK(fi_endpoint(b.domain, info, &ep, NULL));
-	OK(fi_ep_bind(ep, &b.av->fid, 0));
-	OK(fi_ep_bind(ep, &b.cq->fid, FI_TRANSMIT | FI_RECV));
-	OK(fi_enable(ep));
-	OK(fi_getname(&ep->fid, name, &len));
-	assert_int_equal(fi_av_insert(a.av, name, 1, &addr, 0, NULL), 1);
-	OK((int) fi_recv(ep, to, 8, NULL, FI_ADDR_UNSPEC, NULL));
-	OK((int) fi_send(a.ep, from, 8, NULL, addr, NULL));
-	until(a.done == sent && b.done == received);
-	return ep;
-}
-
 /* Descriptors of this process that are not sockets. The stand-in's queue pairs and its connections of the CM are
  * sockets, and it has no others. */
 static int descriptors(void)
@@ -527,10 +506,7 @@ static void many(int out)
 	fabric_open(FI_MSG, 0, 0);
 	end_open(&b);
 	for (int i = 0; i < PEERS; i++) {
-		OK(fi_endpoint(b.domain, info, &ep, NULL));
-		OK(fi_ep_bind(ep, &b.av->fid, 0));
-		OK(fi_ep_bind(ep, &b.cq->fid, FI_TRANSMIT | FI_RECV));
-		OK(fi_enable(ep));
+		ep = endpoint_open(&b);
 		len = sizeof(name);
 		memset(name, 0, len);
 		OK(fi_getname(&ep->fid, name, &len));
@@ -705,14 +681,11 @@ int main(int argc, char **argv)
 	};
 	const struct CMUnitTest imported[] = { cmocka_unit_test(an_imported_monitor_is_used) };
 	const char *group = argc > 1 ? argv[1] : "";
-	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 
-	*(void **) &reg_cnt = dlsym(soft, "sv_test_reg_cnt");
-	*(void **) &pinned_pages = dlsym(soft, "sv_test_pinned_pages");
-	*(void **) &rnr_cnt = dlsym(soft, "sv_test_rnr_cnt");
-	*(void **) &pins = dlsym(soft, "sv_test_pins");
-	if (!reg_cnt || !pinned_pages || !pins)
-		return 1;
+	reg_cnt = stand_in("sv_test_reg_cnt");
+	pinned_pages = stand_in("sv_test_pinned_pages");
+	rnr_cnt = stand_in("sv_test_rnr_cnt");
+	pins = stand_in("sv_test_pins");
 	if (!strcmp(group, "bounded"))
 		return cmocka_run_group_tests_name("rxm/registration, bounded", bounded, NULL, NULL);
 	if (!strcmp(group, "iwarp"))

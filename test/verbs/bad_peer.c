@@ -4,9 +4,9 @@
  * with a text that names device, port and peer. Peers that die are processes of their own.
  */
 #include "link.h"
+#include "../softverbs/stand_in.h"
 
 #include <arpa/inet.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -130,7 +130,7 @@ static void upstream_listens_nowhere(void)
 }
 
 /* A function of the stand-in's connection manager. */
-#define CM(call) ((__typeof__(call) *) dlsym(dlopen("librdmacm.so.1", RTLD_NOW), #call))
+#define CM(call) ((__typeof__(call) *) stand_in_cm(#call))
 
 /* The next event of a channel, in which a's endpoint has a part. */
 static struct rdma_cm_event *next_event(struct link *link, struct rdma_event_channel *channel)
@@ -462,10 +462,9 @@ static void expect_end(struct link *link, int err)
 /* Give an event to all ids of this process. */
 static void tell_ids(enum rdma_cm_event_type type, int status)
 {
-	unsigned (*tell)(enum rdma_cm_event_type, int);
+	unsigned (*tell)(enum rdma_cm_event_type, int) = stand_in_cm("sv_test_tell_ids");
 
-	*(void **) &tell = dlsym(dlopen("librdmacm.so.1", RTLD_NOW), "sv_test_tell_ids");
-	MUST_BE(tell && tell(type, status));
+	MUST_BE(tell(type, status));
 }
 
 /* This end only receives, and the other one has lost its power. */
@@ -549,11 +548,7 @@ static void peer_is_idle(void)
 
 static unsigned posted(void)
 {
-	unsigned (*post_cnt)(void);
-
-	*(void **) &post_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_post_cnt");
-	MUST_BE(post_cnt);
-	return post_cnt();
+	return ((unsigned (*)(void)) stand_in("sv_test_post_cnt"))();
 }
 
 /* An engine with more endpoints than are probed: an idle connection costs nothing. */

@@ -4,8 +4,8 @@
  * fails takes no others with it, and what a device tells beside completions is acted on.
  */
 #include "link.h"
+#include "../softverbs/stand_in.h"
 
-#include <dlfcn.h>
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 #include <pthread.h>
@@ -24,15 +24,6 @@
 #define CROWD		200
 #define VECTORS		16
 #define LONG_QUEUE	1100		/* operations: more than the first completion queue has room for */
-
-/* A function of the stand-in. */
-static void *stand_in(const char *name)
-{
-	void *lib = dlopen("libibverbs.so.1", RTLD_NOW | RTLD_NOLOAD), *at = lib ? dlsym(lib, name) : NULL;
-
-	MUST_BE(at);
-	return at;
-}
 
 static void tell(enum ibv_event_type type)
 {
@@ -561,15 +552,6 @@ static void events_are_the_programs(void)
 }
 
 /* ---- many endpoints ---- */
-
-/* A function of the stand-in for librdmacm. */
-static void *stand_in_cm(const char *name)
-{
-	void *lib = dlopen("librdmacm.so.1", RTLD_NOW | RTLD_NOLOAD), *at = lib ? dlsym(lib, name) : NULL;
-
-	MUST_BE(at);
-	return at;
-}
 
 static unsigned channel_cnt(void)
 {

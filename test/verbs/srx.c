@@ -5,8 +5,8 @@
  * waited for without end.
  */
 #include "link.h"
+#include "../softverbs/stand_in.h"
 
-#include <dlfcn.h>
 #include <netinet/in.h>
 #include <infiniband/verbs.h>
 #include <sched.h>
@@ -141,8 +141,7 @@ static void queue_fails(void)
 	struct link link = { 0 };
 	struct fid_ep *srx;
 
-	*(void **) &event = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_event");
-	MUST_BE(event);
+	event = stand_in("sv_test_event");
 	link_listen(&link);
 	srx = srx_open(&link.b);
 	connect_both(&link, srx, NULL);
@@ -164,15 +163,13 @@ static void completions_fail(void)
 {
 	void (*tell_of)(enum ibv_event_type type, void *object);
 	struct ibv_qp *(*qp_at)(unsigned), *qp;
-	void *soft = dlopen("libibverbs.so.1", RTLD_NOW);
 	struct link link = { 0 };
 	struct fi_info *info;
 	struct fid_ep *srx;
 	unsigned i = 0;
 
-	*(void **) &tell_of = dlsym(soft, "sv_test_event_of");
-	*(void **) &qp_at = dlsym(soft, "sv_test_qp_at");
-	MUST_BE(tell_of && qp_at);
+	tell_of = stand_in("sv_test_event_of");
+	qp_at = stand_in("sv_test_qp_at");
 	link_listen(&link);
 	srx = srx_open(&link.b);
 	info = link_request(&link).info;
@@ -208,11 +205,8 @@ static void await_sent(struct end *end)
  * peer that goes on sending gets a message a receive into each pass, so that each ends. */
 static void expect_no_receive(void)
 {
-	unsigned (*rnr_cnt)(void), before;
+	unsigned (*rnr_cnt)(void) = stand_in("sv_test_rnr_cnt"), before = rnr_cnt();
 
-	*(void **) &rnr_cnt = dlsym(dlopen("libibverbs.so.1", RTLD_NOW), "sv_test_rnr_cnt");
-	MUST_BE(rnr_cnt);
-	before = rnr_cnt();
 	while (rnr_cnt() < before + 2)
 		sched_yield();
 }
