@@ -51,7 +51,7 @@ int vrb_cm_ask(struct vrb_ep *ep, struct rdma_conn_param *param);
 void vrb_cm_notify(struct vrb_ep *ep);
 /* Handle an event of the endpoint's id, which the caller acknowledges. Lock held. */
 void vrb_cm_event(struct vrb_ep *ep, const struct rdma_cm_event *event);
-/* Log that an id on this device got RDMA_CM_EVENT_ADDR_CHANGE, once in a second. Any thread. */
+/* Log that an id on the device of this name got RDMA_CM_EVENT_ADDR_CHANGE: one line a second at most. Any thread. */
 void vrb_cm_address_changed(const char *device);
 /* The vrb_cm_sink.event of endpoints. */
 void vrb_cm_sink_event(struct vrb_cm_sink *sink, const struct rdma_cm_event *event);

@@ -38,8 +38,9 @@ struct vrb_kind {
 	bool sidr;			/* passive endpoints listen to the service of datagrams (SIDR), too */
 	/* vrb_cm_unpack() of the private data of this kind. NULL: vrb_cm_unpack(). Any thread. */
 	const void *(*unpack)(const void *data, uint8_t len, size_t *cnt);
-	/* Add the kind's part to data (of vrb_cm_pack()), with which the request that has the private data req is
-	 * refused. Both have room for VRB_CM_DATA_MAX + 1 bytes. The length. NULL: there is none. Any thread. */
+	/* Add the kind's part to data, the private data with which a request is refused: before, it is that of
+	 * vrb_cm_pack(). req is the private data of the request. Both have room for VRB_CM_DATA_MAX + 1 bytes. Returns
+	 * the length of data. NULL: the kind adds nothing. Any thread. */
 	uint8_t (*refusal)(const uint8_t *req, uint8_t *data);
 
 	/* fi_av_open() of domains of this kind. */

@@ -138,8 +138,7 @@ static void pep_ready(struct fab_source *src, uint32_t events)
 		if (type == RDMA_CM_EVENT_DEVICE_REMOVAL)
 			VRB_WARN(FI_LOG_EP_CTRL, "the device that a passive endpoint listens on is being removed\n");
 		if (type == RDMA_CM_EVENT_ADDR_CHANGE)
-			vrb_cm_address_changed(id->verbs ? ibv_get_device_name(id->verbs->device) :
-							   "of a listener at any address");
+			vrb_cm_address_changed(id->verbs ? ibv_get_device_name(id->verbs->device) : "(any)");
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
 			on_request(pep, id, &param);
 	}

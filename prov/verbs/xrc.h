@@ -69,8 +69,8 @@ struct vrb_xrc_ep {
 	struct vrb_ini *ini;		/* the initiator that it uses, or NULL */
 	struct fab_list user;		/* in its users, or self-linked */
 	struct vrb_tgt *tgt;		/* a reference, or NULL */
-	/* Owned: a target that receives nothing. The CM's messages of the connection have its number, as tgt is that of
-	 * another connection, too. NULL: they have that of tgt. */
+	/* Owned: a target that receives nothing. Its number is in the CM's messages of the connection, since each
+	 * connection of the CM needs its own, and tgt is shared with another connection. NULL: tgt's number is. */
 	struct vrb_tgt *number;
 	struct vrb_xrc_up *up;		/* owned: it connects as upstream does (xrc_upstream.c); NULL: in our way */
 	struct fab_list wait;		/* in the waiters of an initiator that another makes, or self-linked */

@@ -177,9 +177,9 @@ static void up_answered(struct vrb_ep *ep, struct rdma_cm_id *id, const struct r
 
 /* ---- receiving ---- */
 
-/* True if ep may receive by the target of this number. Upstream's endpoints share an initiator also where they send to
- * one context of ours, so the target may have an endpoint there. That is well where a program gets the same of a
- * message, whichever endpoint it was for. */
+/* True if ep may receive by the target of this number. Upstream's endpoints share an initiator even if they send to one
+ * shared receive context of ours, so another endpoint there may have the target already, and nothing tells for which of
+ * the two a message was. Both may have it if a message is reported in the same way for either. */
 static bool up_may_join(const struct vrb_ep *ep, uint32_t tgt)
 {
 	const struct vrb_ep *other = ep->srx ? vrb_srx_taker(ep->srx, tgt) : NULL;
@@ -200,11 +200,12 @@ static int up_accept(struct vrb_ep *ep, struct rdma_cm_id *id, const struct vrb_
 	struct rdma_conn_param param;
 	int ret = 0;
 
-	errno = FI_ECONNABORTED;	/* of up_may_join() */
 	if (stream)
 		x->tgt = vrb_tgt_make(ep);
 	else if (up_may_join(ep, req->tgt))
 		x->tgt = vrb_tgt_open(ep, req->tgt);
+	else
+		return -FI_ECONNABORTED;
 	if (!x->tgt)
 		return -errno;
 	if (stream)

@@ -89,8 +89,9 @@ struct fab_monitor {
 	bool (*quiet)(void);
 	/* True if registrations of [addr, addr + len) that were made before are still good. Lock held. */
 	bool (*valid)(uintptr_t addr, size_t len);
-	/* Watch [addr, addr + len) from now on, whole pages. The caller's spare() has it already, since others may end
-	 * the watch of the same pages meanwhile. False: this memory cannot be watched. Lock not held. */
+	/* Watch [addr, addr + len) from now on, whole pages. spare() of the caller's watcher must know this memory
+	 * before the call, because unwatch() of another cache may end the watch of the same pages at any time. False:
+	 * this memory cannot be watched. Lock not held. */
 	bool (*watch)(uintptr_t addr, size_t len);
 	/* True if this memory, which is resident by now, is of a kind whose changes are all noticed. Lock not held. */
 	bool (*lasts)(uintptr_t addr, size_t len);

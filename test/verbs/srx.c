@@ -201,8 +201,8 @@ static void await_sent(struct end *end)
 	MUST_BE(ret == 1);
 }
 
-/* The receive of the message that was dropped is posted by the next pass: until then the next message finds none. A
- * peer that goes on sending gets a message a receive into each pass, so that each ends. */
+/* The next pass posts the receive of the message that was dropped; until then the next message finds none. So a pass
+ * reads at most one such message for each receive, and ends, however much the peer sends. */
 static void expect_no_receive(void)
 {
 	unsigned (*rnr_cnt)(void) = stand_in("sv_test_rnr_cnt"), before = rnr_cnt();

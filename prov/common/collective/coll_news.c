@@ -10,6 +10,13 @@
 
 #define PRESSES_MAX	8		/* connections that this end makes for a piece of news, beyond the first */
 
+static void send_news(const struct fab_coll *coll, struct fab_coll_news *news)
+{
+	news->state = FAB_NEWS_SENT;
+	if (coll->net->abort(coll->ep, news->peer, news->tag, news->err))
+		news->state = FAB_NEWS_LOST;
+}
+
 void fab_coll_tell(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
 {
 	struct fab_coll_news *news = NULL;
@@ -24,9 +31,8 @@ void fab_coll_tell(struct fab_coll *coll, fi_addr_t peer, uint64_t tag, int err)
 	}
 	if (!news)
 		news = &coll->news[coll->news_next++ % FAB_COLL_NEWS_MAX];
-	*news = (struct fab_coll_news) { .tag = tag, .peer = peer, .err = err, .state = FAB_NEWS_SENT };
-	if (coll->net->abort(coll->ep, peer, tag, err))
-		news->state = FAB_NEWS_LOST;
+	*news = (struct fab_coll_news) { .tag = tag, .peer = peer, .err = err };
+	send_news(coll, news);
 }
 
 void fab_coll_news_forget(struct fab_coll *coll, uint64_t tag)
@@ -80,12 +86,7 @@ void fab_coll_news_flush(struct fab_flush *flush)
 	struct fab_coll *coll = fab_container(flush, struct fab_coll, flush);
 
 	for (unsigned i = 0; i < FAB_COLL_NEWS_MAX; i++) {
-		struct fab_coll_news *news = &coll->news[i];
-
-		if (news->state != FAB_NEWS_DUE)
-			continue;
-		news->state = FAB_NEWS_SENT;
-		if (coll->net->abort(coll->ep, news->peer, news->tag, news->err))
-			news->state = FAB_NEWS_LOST;
+		if (coll->news[i].state == FAB_NEWS_DUE)
+			send_news(coll, &coll->news[i]);
 	}
 }

@@ -47,7 +47,7 @@ struct fab_coll_net {
 	uint64_t (*life)(struct fab_ep *ep, fi_addr_t member);
 	/* Tell member, if possible, that the group of this tag has failed with err; or, err 0: that this end has left a
 	 * group whose join has this tag. There it is fab_coll_aborted(). May be called while a message is parsed. 0:
-	 * it is sent, or will be on the connection that is being made; -FI_E*: there is none. */
+	 * the message is queued on a connection, which may still be in the making; -FI_E*: it is not. */
 	int (*abort)(struct fab_ep *ep, fi_addr_t member, uint64_t tag, int err);
 	/* Drop the messages of this tag's group that no receive has taken, as far as they came by connections that have
 	 * ended. */

@@ -33,7 +33,7 @@ struct fab_pin {
 	uint64_t access;
 	unsigned user_cnt;
 	bool cached;			/* in the table of its access; if not, it ends with its last user */
-	bool changed;			/* its memory has, while it was being registered */
+	bool changed;			/* its memory has changed while it was being registered */
 	/* in cache->coming while it is being registered, in cache->idle while it is cached and has no user; in
 	 * cache->dead */
 	struct fab_list link;
